@@ -179,6 +179,11 @@ options:
       - Whether O(restrictions) may lock the account of the task out of the page.
     type: bool
     default: false
+  accounts:
+    description:
+      - Accounts to mention instead of the users that the body mentions, by name. Other mentions stay as they are.
+      - On Confluence Cloud, a mention gets the attribute C(ri:account-id). Other servers keep C(ri:username) and C(ri:userkey).
+    type: dict
   pages:
     description:
       - Several pages. Options of the task are the defaults of the entries.
@@ -208,6 +213,7 @@ options:
       restrictions: *restrictions
       labels: {description: As O(labels)., type: list, elements: str}
       attachments: *attachments
+      accounts: {description: As O(accounts)., type: dict}
       state: {description: As O(state)., type: str, choices: [present, absent]}
       force: {description: As O(force)., type: bool}
   parallel:

@@ -112,6 +112,11 @@ options:
       - By default, the labels of pages without labels in the front matter are not managed.
     type: list
     elements: str
+  accounts:
+    description:
+      - Accounts to mention instead of the users that the pages mention, by name. Other mentions stay as they are.
+      - On Confluence Cloud, a mention gets the attribute C(ri:account-id). Other servers keep C(ri:username) and C(ri:userkey).
+    type: dict
   prune:
     description:
       - Whether to move pages to the trash if this tree wrote them and their file no longer exists.

@@ -23,6 +23,7 @@ from ...core.module.typed_options import Option, PathText
 from ...core.verification import without_effect
 from ..additions import PageAttachmentOptions
 from ..client import WikiClient
+from ..formats import mentions
 from ..formats.comparison import BodyComparison, compare
 from ..formats.inline_comments import with_comments, without_markers
 from ..formats.parser import Malformed, find_section, parse, require_inside
@@ -82,6 +83,7 @@ class PageFields(PageAddress):
     restrictions: RestrictedOperations | None = None
     labels: list[str] | None = None
     attachments: list[PageAttachmentOptions] | None = None
+    accounts: Annotated[dict[str, str] | None, Option(values="text")] = None
 
     def require(self) -> None:
         super().require()
@@ -209,9 +211,14 @@ class DesiredPage:
         return same and not self.changes_title(page) and not self.changes_parent(page)
 
 
-def desired_page(options: PageOptions) -> DesiredPage:
-    """Return the desired page of a task. Raises `invalid` for a malformed body."""
+def desired_page(options: PageOptions, *, in_cloud: bool) -> DesiredPage:
+    """Return the desired page of a task. Raises `invalid` for a malformed body.
+
+    :param in_cloud: mentions of users are account ids of the cloud
+    """
     title, body = options.title, _body(options)
+    if body is not None and options.accounts:
+        body = mentions.with_accounts(body, options.accounts, in_cloud=in_cloud)
     if options.section is not None and body is None:
         raise invalid("section requires its content: set body or src")
     if options.must_keep is not None and body is None:

@@ -129,7 +129,6 @@ class SinglePage:
         self._removes = removes = options.state == "absent"
         # a page that somebody renamed may have another purpose now: it is not removed
         self._follows = options.follow_renames and options.page_id is None and not removes
-        self._desired = DesiredPage(None, None, None) if removes else desired_page(options)
         more = (
             *(() if options.restrictions is None else EXPANSION),
             *((MARK_EXPANSION,) if options.follow_renames else ()),
@@ -141,6 +140,11 @@ class SinglePage:
             rights=True,
             more=() if removes else more,
             connections=connections,
+        )
+        self._desired = (
+            DesiredPage(None, None, None)
+            if removes
+            else desired_page(options, in_cloud=self._client.is_in_cloud)
         )
         self._restrictions: PageRestrictions | None = None
         if options.restrictions is not None and not removes:

@@ -140,6 +140,7 @@ class TreeOptions:
     force: bool = False
     mark: bool = True
     attachments: bool = True
+    accounts: Annotated[dict[str, str] | None, Option(values="text")] = None
     parallel: Positive = 4
 
 

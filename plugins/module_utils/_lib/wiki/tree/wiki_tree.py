@@ -19,6 +19,7 @@ from ...core.module.task import Task
 from ...core.plan import Action, Plan
 from ..client import WikiClient
 from ..formats.comparison import alike, joined
+from ..formats.mentions import with_accounts
 from ..page import Page, author_of, of_the_page, require, require_labels, wrong_title
 from ..pages.desired_page import DesiredPage, PageWriter, trash
 from ..pages.restrictions import EXPANSION as RESTRICTIONS
@@ -222,6 +223,8 @@ class WikiTreeOperation:
         options, task = self._options, self._task
         folder = self._folder()
         wanted = WantedPages(folder, options, task.warn).all()
+        if options.accounts:
+            wanted = [self._with_accounts(page, options.accounts) for page in wanted]
         reader = TreeReader(self._client, options.space, options.parallel, task.progress)
         planner = TreePlanner(self._client, reader, options, self._restrictions, task.warn)
         tree, pages = planner.plans(wanted)
@@ -231,6 +234,10 @@ class WikiTreeOperation:
         action: Action = "create" if tree is None else "update"
         left = {"skipped": folder.drafts, **unreferenced(folder, wanted)}
         return self._full_plan(_TreeState(pages, gone, action, planner.comments, left))
+
+    def _with_accounts(self, page: WantedPage, accounts: Mapping[str, str]) -> WantedPage:
+        in_cloud = self._client.is_in_cloud
+        return replace(page, body=with_accounts(page.body, accounts, in_cloud=in_cloud))
 
     def _full_plan(self, state: _TreeState) -> Plan:
         """Return the plan of the task, with the result and the diff of all pages."""
