@@ -147,9 +147,10 @@ def _surveys() -> dict[str, Any]:
 
 
 def _folder_variables() -> dict[str, Any]:
-    """Return the options that name the folder of the desired state."""
+    """Return the options that say where the desired state is, and for which accounts."""
     options = _variables("desired_state")
-    return {name: options[name] for name in ("desired_state_folder", "desired_state_environment")}
+    names = ("folder", "environment", "accounts", "accounts_required")
+    return {f"desired_state_{name}": options[f"desired_state_{name}"] for name in names}
 
 
 def _variables(role: str) -> dict[str, Any]:
@@ -229,7 +230,7 @@ def _kind(option: Mapping[str, Any]) -> tuple[str, list[str]]:
     """Return the type of a question, and its choices."""
     if option["type"] == "bool":
         return "multiplechoice", ["true", "false"]
-    if option["type"] in ("str", "path"):
+    if option["type"] in ("str", "path", "raw"):  # raw: a path in surveys, else also a mapping
         choices = [str(choice) for choice in option.get("choices", [])]
         return ("multiplechoice" if choices else "text"), choices
     kinds = {"int": "integer", "float": "float"}

@@ -19,6 +19,30 @@ options:
     description: Whether to replace files in O(dest) that the export did not write, or that were changed since.
     type: bool
     default: false
+  accounts:
+    description: Names to write instead of the accounts of the server. The playbook C(delivery.toolchain.export) sets this option from
+      C(desired_state_accounts).
+    type: dict
+    suboptions:
+      names:
+        description: The account of each name. An account with two names is an error, as is an account without a name whose own name is
+          that of another account.
+        type: dict
+        default: {}
+      preferred:
+        description: Names that go before others of the same account.
+        type: list
+        elements: str
+        default: []
+      places:
+        description: Where the accounts of an entry are, by list, such as C(users[]). V([]) are the items of a list, V({}) the keys of
+          a mapping, V(*) its values, and V(:) is the text after the last colon.
+        type: dict
+        default: {}
+      required:
+        description: Whether an account without a name is an error.
+        type: bool
+        default: false
 notes:
   - The playbook C(delivery.toolchain.export) exports several services into the same folder.
 """

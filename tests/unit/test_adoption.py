@@ -199,6 +199,12 @@ ADOPTED: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
         {},
         ["-  members: [alice, bob]", "+  members: [bob]"],
     ),
+    # bob is the account of alice
+    (
+        finding("repo", "group", "dev"),
+        {"desired_state_accounts": {"repo": {"alice": "bob"}}},
+        ["-  members: [alice, bob]", "+  members: [alice]"],
+    ),
     (
         finding("tracker", "version", "REL/1.0"),
         {},
@@ -280,6 +286,50 @@ def test_only_the_entry_changes(
         env={"GIT_CEILING_DIRECTORIES": str(tmp_path), "PATH": "/usr/bin:/bin"},
     )
     assert applied.returncode == 0 or not lines
+
+
+def test_entries_are_found_by_the_accounts_of_their_names(tmp_path: Path) -> None:
+    accounts = {"repo": {"dev": "developers", "alice": "carol"}}
+    trial = Trial(tmp_path, finding("repo", "group", "developers"), desired_state_accounts=accounts)
+    path = trial.export / "repo.yml"
+    path.write_text(path.read_text("utf-8").replace("name: dev", "name: developers"), "utf-8")
+    assert trial.adopt()["adopted"][0]["action"] == "updated"
+    assert "members: [alice, bob]" in (trial.folder / "repo.yml").read_text("utf-8")
+    (trial.folder / "repo.yml").write_text("groups: []\n", "utf-8")
+    assert trial.adopt()["adopted"][0]["action"] == "added"
+    text = (trial.folder / "repo.yml").read_text("utf-8")
+    assert yaml.safe_load(text) == {
+        "groups": [{"name": "dev", "description": "d", "members": ["bob", "alice"]}]
+    }
+
+
+def test_accounts_without_a_certain_name_are_not_adopted(tmp_path: Path) -> None:
+    accounts = {"repo": {"one": "carol", "two": "carol"}}
+    found = (finding("repo", "group", "dev"), finding("repo", "repository", "apps"))
+    trial = Trial(tmp_path, *found, desired_state_accounts=accounts)
+    assert trial.fails() == (
+        "invalid",
+        (
+            "cannot adopt group dev: desired_state_accounts does not tell the names of accounts on"
+            " the server: carol has the names one, two: leave one of them."
+        ),
+    )
+    # the other finding is adopted
+    assert [each["name"] for each in trial.written["adopted"]] == ["apps"]
+
+
+def test_bodies_are_adopted_with_names(tmp_path: Path) -> None:
+    accounts = {"wiki": {"alice": "5b10"}}
+    trial = Trial(tmp_path, finding("wiki", "page", "REL/T"), desired_state_accounts=accounts)
+    (trial.export / "wiki/t").mkdir(parents=True)
+    page = '---\ntitle: T\n---\n<p><ri:user ri:account-id="5b10"/></p>'
+    (trial.export / "wiki/t/index.xml").write_text(page, "utf-8")
+    tree = "trees:\n- {src: wiki/t, space: REL, mark: false}\n"
+    (trial.export / "wiki.yml").write_text(tree, "utf-8")
+    trial.exports = {"wiki": {"exported": {}}}
+    trial.adopt()
+    pages = yaml.safe_load((trial.folder / "wiki.yml").read_text("utf-8"))["pages"]
+    assert pages[1]["body"] == '<p><ri:user ri:username="alice"/></p>'
 
 
 JOB = finding("ci", "job", "inline")

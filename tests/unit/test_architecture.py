@@ -300,6 +300,7 @@ def test_plugin_utils_import_core_and_files_of_services_only() -> None:
         "ci.jobs.configuration_file",
         "wiki.formats.comparison",
         "wiki.formats.front_matter",
+        "wiki.formats.mentions",
     )
     services = (f"{name}.service" for name in ("repo", "tracker", "wiki", "ci", "analysis"))
     files_of_services = (f"{UTILS}.{name}" for name in (*files, *services))

@@ -20,7 +20,7 @@ from tools import role_options
 from tools.tree import ROOT
 
 ROLES = sorted(path.parent.parent for path in ROOT.glob("roles/*/meta/argument_specs.yml"))
-FREE_FORM = {"arguments", "parameters", "permissions", "properties", "settings"}
+FREE_FORM = {"accounts", "arguments", "parameters", "permissions", "properties", "settings"}
 #: Mappings from names to actions, in the resources of a permission.
 ACTIONS_BY_NAME = {"users", "groups"}
 #: Role option to the module whose options its entries contain, or to `module.option` for

@@ -138,7 +138,7 @@ class Adoption:
                 place
                 for kind in kinds
                 for place in self.edits.places(service, kind)
-                if name in names_of(service, kind, place.entry)
+                if name in names_of(service, kind, place.entry, self.exported.accounts)
             ),
             key=lambda place: not place.file.of_environment,
         )

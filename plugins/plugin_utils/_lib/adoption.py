@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...module_utils._lib.core.errors import invalid
+from ...module_utils._lib.core.errors import ToolchainError, invalid
 from ...module_utils._lib.core.files import open_regular
 from ...module_utils._lib.wiki.formats.front_matter import block_of
 from . import kinds, yaml_edits
+from .accounts import Accounts
 from .desired_schema import schema_of, services
 from .desired_state import key_of, name_of
 from .report import ignored
@@ -199,13 +200,17 @@ class Exported:
     folder: Path
     left_out: Sequence[Mapping[str, str]]
     unread: Mapping[str, str] = field(default_factory=dict)
+    accounts: Accounts = field(default_factory=Accounts)
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, folder: Path, results: Mapping[str, Mapping[str, Any]]) -> Exported:
+    def read(
+        cls, folder: Path, results: Mapping[str, Mapping[str, Any]], accounts: Accounts
+    ) -> Exported:
         """Read an export.
 
         :param results: result of the module by service
+        :param accounts: accounts that stand for the names in the desired state
         """
         values = {
             service: yaml_edits.load((folder / f"{service}.yml").read_text("utf-8"))
@@ -218,10 +223,19 @@ class Exported:
             for service, result in results.items()
             if not result.get("skipped") and "exported" not in result
         }
-        return cls(folder, left_out, unread, values)
+        return cls(folder, left_out, unread, accounts, values)
 
     def entry(self, service: str, kind: str, name: str) -> dict[str, Any] | None:
-        """Return the entry of an object, or `None` if the server has no such object."""
+        """Return the entry of an object with the names of the desired state for its accounts, or
+        `None` if the server has no such object. Raises `invalid` if a name is not certain.
+        """
+        found = self._entry(service, kind, name)
+        try:
+            return None if found is None else self.accounts.named(service, kind, found)
+        except ToolchainError as error:
+            raise invalid(f"cannot adopt {kinds.name_of(service, kind)} {name}: {error}") from None
+
+    def _entry(self, service: str, kind: str, name: str) -> dict[str, Any] | None:
         if service == "wiki" and kind in ("pages", "trees"):
             return self._page(name)
         entries = self.values.get(service, {}).get(kind) or []
@@ -266,8 +280,14 @@ def sections_in(name: str) -> list[str]:
     return [re.split(r"[.\[]", each)[0] for each in name.split(", ")]
 
 
-def names_of(service: str, kind: str, entry: Mapping[str, Any]) -> set[str]:
-    """Return the names of the object of an entry, before and after it is renamed."""
+def names_of(
+    service: str, kind: str, entry: Mapping[str, Any], accounts: Accounts | None = None
+) -> set[str]:
+    """Return the names of the object of an entry, before and after it is renamed.
+
+    :param accounts: accounts that stand for the names in the entry
+    """
+    entry = entry if accounts is None else accounts.identified(service, kind, entry)
     names = {entry_name(service, kind, entry)}
     if entry.get("new_name"):
         names.add(entry_name(service, kind, {**entry, "name": entry["new_name"]}))

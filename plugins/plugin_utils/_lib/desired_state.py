@@ -148,6 +148,29 @@ def values(found: State) -> dict[str, dict[str, Any]]:
     }
 
 
+def with_entries(found: State, change: Callable[[str, str, Any], Any]) -> State:
+    """Return a state with each entry of its lists replaced by the result of `change`.
+
+    :param change: called with service, list and entry
+    """
+    return {
+        service: {
+            name: [
+                _Entry(
+                    change(service, name, entry.original),
+                    change(service, name, entry.resolved),
+                    entry.file,
+                )
+                for entry in value
+            ]
+            if isinstance(value, list)
+            else value
+            for name, value in values.items()
+        }
+        for service, values in found.items()
+    }
+
+
 def unmanaged(described: Mapping[str, Any], on_server: Mapping[str, Any]) -> list[Finding]:
     """Return a finding for each object of the server that the desired state does not name.
 

@@ -21,7 +21,10 @@ from .variables import entries_of, require_known
 _SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
 ROLES = ("analysis_config", "ci_baseline", "desired_state", "repo_housekeeping")
 #: Variables of roles that describe no objects. Neither do those that the roles set.
-_SETTINGS = ("ci_baseline_in_check_mode", "desired_state_environment", "desired_state_folder")
+_SETTINGS = (
+    *("ci_baseline_in_check_mode", "desired_state_accounts", "desired_state_accounts_required"),
+    *("desired_state_environment", "desired_state_folder"),
+)
 _NOTHING = (
     "There is nothing to enforce: set variables of the roles analysis_config, ci_baseline,"
     " desired_state or repo_housekeeping, or list roles in enforce_roles."

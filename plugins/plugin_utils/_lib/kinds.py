@@ -34,6 +34,8 @@ class Kind(NamedTuple):
     :param compared: the export of the service shows the objects that the list does not name
     :param export: option of the export with which it reads the list, "" if it always does
     :param noun: object in findings, if it is not the singular of the list
+    :param accounts: where the accounts of an entry are, see `core/accounts.py`
+    :param texts: the text of an entry may name accounts, and the module has the option `accounts`
     """
 
     service: str
@@ -50,6 +52,8 @@ class Kind(NamedTuple):
     compared: bool = False
     export: str = ""
     noun: str = ""
+    accounts: tuple[str, ...] = ()
+    texts: bool = False
 
     @property
     def variable(self) -> str:
@@ -62,13 +66,40 @@ def singular(plural: str) -> str:
     return f"{plural[:-3]}y" if plural.endswith("ies") else plural.removesuffix("s")
 
 
-def _of_analysis(name: str, *key: str, whole: tuple[str, ...] = (), deletion: int = 0) -> Kind:
+#: Places of the accounts in restrictions of the wiki.
+_RESTRICTED = tuple(
+    f"{operation}.{members}[]"
+    for operation in ("read", "update")
+    for members in ("users", "groups")
+)
+_OF_PAGE = tuple(f"restrictions.{place}" for place in _RESTRICTED)
+_STRATEGY = "config.jenkins.authorizationStrategy"
+#: Places of the accounts in the configuration as code of the CI server, with the plugins for a
+#: matrix and for roles. The text form of a permission ends with the account.
+_CONFIGURED = (
+    "config.jenkins.securityRealm.local.users[].id",
+    f"{_STRATEGY}.*.entries[].*.name",
+    f"{_STRATEGY}.*.permissions[]:",
+    f"{_STRATEGY}.*.grantedPermissions[]:",
+    f"{_STRATEGY}.roleBased.roles.*[].entries[].*",
+    f"{_STRATEGY}.roleBased.roles.*[].assignments[]",
+)
+
+
+def _of_analysis(
+    name: str,
+    *key: str,
+    whole: tuple[str, ...] = (),
+    deletion: int = 0,
+    accounts: tuple[str, ...] = (),
+) -> Kind:
     return Kind(
         *("analysis", name, key, whole, "analysis_config"),
         title="objects of the code analysis server",
         role="analysis_config",
         deletion=deletion,
         compared=True,
+        accounts=accounts,
     )
 
 
@@ -76,11 +107,15 @@ def _of_analysis(name: str, *key: str, whole: tuple[str, ...] = (), deletion: in
 #: object comes after the objects that it needs. The configuration of the CI server needs its
 #: plugins, and jobs may need the configuration.
 KINDS = (
-    _of_analysis("users", "name", deletion=5),
-    _of_analysis("groups", "name", deletion=4),
+    _of_analysis("users", "name", deletion=5, accounts=("name",)),
+    _of_analysis("groups", "name", deletion=4, accounts=("name", "users[]")),
     _of_analysis("projects", "name", deletion=7),
     _of_analysis("roles", "name", deletion=6),
-    _of_analysis("role_assignments", "name", "account", "project", "group", deletion=3),
+    _of_analysis(
+        *("role_assignments", "name", "account", "project", "group"),
+        deletion=3,
+        accounts=("account",),
+    ),
     _of_analysis("modules", "project", "name", whole=("paths", "allow_all"), deletion=2),
     _of_analysis("views", "project", "name", whole=("query",), deletion=1),
     _of_analysis("defect_types", "project", "code"),
@@ -99,6 +134,7 @@ KINDS = (
         at_once=True,
         deletion=3,
         compared=True,
+        accounts=("name", "members[]"),
     ),
     Kind(
         *("repo", "users", ("name",), ("email",)),
@@ -107,6 +143,7 @@ KINDS = (
         at_once=True,
         deletion=2,
         compared=True,
+        accounts=("name", "groups[]"),
     ),
     Kind(
         *("repo", "permissions", ("name",), ("resources",)),
@@ -115,6 +152,7 @@ KINDS = (
         at_once=True,
         deletion=1,
         compared=True,
+        accounts=("resources.*.users{}", "resources.*.groups{}"),
     ),
     Kind("repo", "rules", role="repo_housekeeping"),
     Kind(
@@ -133,6 +171,7 @@ KINDS = (
             "entry.config | join(', ') if entry.config | default('') is mapping"
             " else entry.src | default('configuration') | basename"
         ),
+        accounts=_CONFIGURED,
     ),
     Kind(
         *("ci", "credentials", ("folder", "domain", "id"), ("kind", "config")),
@@ -185,6 +224,7 @@ KINDS = (
         at_once=True,
         deletion=1,
         compared=True,
+        accounts=("lead",),
     ),
     Kind(
         *("tracker", "project_roles", ("project", "role"), ("users", "groups")),
@@ -193,6 +233,7 @@ KINDS = (
         at_once=True,
         compared=True,
         noun="role",
+        accounts=("users[]", "groups[]"),
     ),
     Kind(
         *("wiki", "spaces", ("key",), ("name",)),
@@ -200,6 +241,7 @@ KINDS = (
         title="spaces of the wiki",
         at_once=True,
         deletion=3,
+        accounts=("permissions[].user", "permissions[].group"),
     ),
     Kind(
         *("wiki", "pages", ("page_id", "space", "title"), ("body", "src")),
@@ -207,12 +249,16 @@ KINDS = (
         title="pages of the wiki",
         label="entry.get('title', entry.get('page_id', ''))",
         deletion=2,
+        accounts=_OF_PAGE,
+        texts=True,
     ),
     Kind(
         *("wiki", "trees", ("src", "space")),
         module="wiki_tree",
         title="page trees of the wiki",
         label="entry.space ~ '/' ~ entry.src | basename",
+        accounts=_OF_PAGE,
+        texts=True,
     ),
     Kind(
         *("wiki", "restrictions", ("page_id", "space", "title"), ("read", "update")),
@@ -220,6 +266,7 @@ KINDS = (
         title="restrictions of pages",
         at_once=True,
         deletion=1,
+        accounts=_RESTRICTED,
     ),
 )
 _BY_PLACE = {(kind.service, kind.list): kind for kind in KINDS}

@@ -397,6 +397,100 @@ def _attach(sandbox: Sandbox, name: str, content: bytes) -> None:
     assert response.status_code == 200, response.text
 
 
+def test_folder_keeps_its_names_for_other_accounts(fresh: Fresh, tmp_path: Path) -> None:
+    """Verify that export, drift and adopt agree about the accounts that names stand for."""
+    sandbox = fresh("real")
+    page = {"id": "1002", "space": "REL", "title": "Handbook", "parent": "1001", "version": 3}
+    page["body"] = '<p>Ask <ac:link><ri:user ri:username="author" /></ac:link>.</p>'
+    page["restrictions"] = {"update": ["reporter", "author"]}
+    sandbox.seed({"wiki": {"pages": [page]}})
+    accounts = tmp_path / "accounts.csv"
+    accounts.write_text(
+        "service,name,account\nall,Lead,alice\nall,Writer,author\nall,Boss,reporter\n"
+        "repo,Build,deployer\nanalysis,bob,alice\nanalysis,alice,bob\nall,Team,developers\n",
+        "utf-8",
+    )
+    logins = _logins(sandbox)
+    names = [name for name in SERVICES if name != "ci"]
+    exporting = {
+        "desired_state_accounts": str(accounts),
+        "export_folder": "desired",
+        "export_services": names,
+        "export_connections": {name: logins[name] for name in names},
+        "export_wiki_trees": [{"page_id": "1002"}],
+    }
+    export = {"import_playbook": "delivery.toolchain.export", "vars": exporting}
+    run = playbook.run(tmp_path, [export, export])
+    assert run.code == 0, run.output
+    for name in EXPORTED:
+        runs = [event for event in run.events if event.task == f"Export the {name}"]
+        assert name == "CI server" or [one.result["changed"] for one in runs] == [True, False]
+    folder = tmp_path / "desired"
+    written = {name: yaml.safe_load((folder / f"{name}.yml").read_text()) for name in names}
+    roles = {each["role"]: each for each in written["tracker"]["project_roles"]}
+    assert roles["Developers"]["users"] == ["Lead"]
+    assert roles["Developers"]["groups"] == ["Team"]
+    (restrictions,) = written["wiki"]["restrictions"]
+    assert sorted(restrictions["update"]["users"]) == ["Boss", "Writer"]
+    (file,) = folder.rglob("index.xml")
+    assert '<ri:user ri:username="Writer" />' in file.read_text("utf-8")
+    assert {"alice", "bob"} <= {user["name"] for user in written["analysis"]["users"]}
+
+    variables = {
+        "desired_state_accounts": str(accounts),
+        "desired_state_folder": "desired",
+        "desired_state_unmanaged": "fail",
+        "enforce_connections": exporting["export_connections"],
+        "drift_report": "report",
+        "drift_fail": True,
+    }
+    begin = sandbox.mark()
+    _run(tmp_path, "drift", variables)
+    assert _report(tmp_path)["findings"] == []
+    # without the mapping, the names are accounts that do not exist
+    plain = {**variables, "drift_report": "other", "desired_state_accounts": {}}
+    assert "Lead" in _run(tmp_path, "drift", plain, code=2).output
+
+    tracker = (folder / "tracker.yml").read_text("utf-8")
+    (folder / "tracker.yml").write_text(tracker.replace("- Lead\n", "- Boss\n", 1), "utf-8")
+    file.write_text(file.read_text("utf-8").replace("Ask", "Call"), "utf-8")
+    _run(tmp_path, "drift", variables, code=2)
+    found = [(one["kind"], one["name"]) for one in _report(tmp_path)["findings"]]
+    assert found == [("role", "REL/Developers"), ("page", "REL/Handbook")]
+    _run(tmp_path, "adopt", {**variables, "adopt_findings": [{"name": "REL/*"}]})
+    assert (folder / "tracker.yml").read_text("utf-8") == tracker
+    assert '<ri:user ri:username="Writer" />' in file.read_text("utf-8")
+    assert "Call" not in file.read_text("utf-8")
+    _run(tmp_path, "drift", variables)
+    assert sandbox.requests(since=begin, writes=True) == []
+
+
+def test_uncertain_accounts_end_the_run(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    logins = {"tracker": _logins(sandbox)["tracker"]}
+    _describe(tmp_path, tracker=TRACKER)
+    accounts = tmp_path / "accounts.csv"
+    accounts.write_text("service,name,account\nall,Lead,alice\nall,Other,alice\n", "utf-8")
+    variables = {
+        "desired_state_accounts": str(accounts),
+        "desired_state_folder": "desired",
+        "enforce_connections": logins,
+        "adopt_findings": [{"name": "*"}],
+        "export_folder": "exported",
+        "export_connections": logins,
+    }
+    # two names for an account: the export cannot choose one
+    run = _run(tmp_path, "export", variables, code=2)
+    assert "alice has the names Lead, Other: leave one of them" in " ".join(run.output.split())
+    assert not (tmp_path / "exported").exists()
+    accounts.write_text("service,name,account\ntraker,Lead,alice\n", "utf-8")
+    begin = sandbox.mark()
+    for name in ("export", "enforce", "drift"):
+        run = _run(tmp_path, name, variables, code=2)
+        assert "accounts.csv:2: the service traker is unknown" in run.output
+    assert sandbox.requests(since=begin) == []
+
+
 def test_unreadable_service_does_not_hide_the_others(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     logins = _logins(sandbox)

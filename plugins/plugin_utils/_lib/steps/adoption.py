@@ -17,7 +17,7 @@ from ansible.utils.display import Display
 from ....module_utils._lib.core.errors import ToolchainError, invalid, shorten
 from .. import adopted_objects, adoption, folder_edits, variables
 from ..report import writing
-from .folder import folder_of
+from .folder import accounts_of, folder_of
 from .run import Result, Run, StepError
 
 
@@ -25,6 +25,7 @@ def choose_adopted(run: Run) -> Result:
     """Return the options of the exports that the chosen findings need, by service."""
     folder, found = _adopted(run)
     _edits(run, folder)
+    accounts_of(run)  # an invalid mapping must end the run before its first request
     return {"exports": adoption.exports(found), "count": len(found)}
 
 
@@ -93,7 +94,7 @@ def adopt(run: Run, export: str, exports: Mapping[str, Mapping[str, Any]]) -> Re
     :param exports: result of the export of each service
     """
     folder, found = _adopted(run)
-    exported = adoption.Exported.read(Path(export), exports)
+    exported = adoption.Exported.read(Path(export), exports, accounts_of(run))
     deletions = variables.is_on("adopt_deletions", run.variables, run.template, default=False)
 
     def adopted(*, verify: bool) -> tuple[adopted_objects.Adoption, dict[Path, str | None]]:

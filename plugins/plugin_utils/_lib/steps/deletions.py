@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ansible.release import __version__
@@ -18,7 +19,7 @@ from .. import (
     removals,
     unread_files,
 )
-from .folder import folder_of
+from .folder import accounts_of, folder_of
 from .run import Result, Run, StepError, mapping
 
 
@@ -94,6 +95,7 @@ def _previous(run: Run) -> tuple[described.Values, list[str]]:
             f"the objects of a file that is not read would count as removed: {'; '.join(unread)}"
         )
     doubt = applied.doubt(folder, environment, known)
+    state = accounts_of(run).apply(state, names_only=True)
     return desired_state.values(state), [doubt] if doubt else []
 
 
@@ -110,15 +112,18 @@ def _present(run: Run) -> list[described.Values]:
         return [given]
     reading = _naming(run)
     environment = run.value("desired_state_environment")
-    return [desired_state.values(desired_state.read(folder_of(run), reading, environment)), given]
+    state = desired_state.read(folder_of(run), reading, environment)
+    return [desired_state.values(accounts_of(run).apply(state, names_only=True)), given]
 
 
 def _parts(run: Run) -> list[described.Values]:
     """Return the objects of the base of the present folder, and those of each environment."""
     if run.value("desired_state_folder") is None:
         return []
-    reading = _naming(run)
-    return [desired_state.values(state) for state in desired_state.parts(folder_of(run), reading)]
+    states = desired_state.parts(folder_of(run), _naming(run))
+    # the same names stand for the same accounts; other environments may have more names
+    known = replace(accounts_of(run), required=False)
+    return [desired_state.values(known.apply(state, names_only=True)) for state in states]
 
 
 def _naming(run: Run) -> desired_state.Reading:

@@ -7,10 +7,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import kinds
+from ..services import SERVICES
+from .folder import accounts_of
 from .run import Result, Run
 
 #: Nouns for the messages, by kind. The name of any other kind is its noun.
 _NOUNS = {"configuration": "configuration sections"}
+
+
+def accounts_of_exports(run: Run) -> Result:
+    """Return the option `accounts` of the exports by service, {} without a mapping."""
+    known = accounts_of(run)
+    return {
+        "options": {service: known.of_export(service) for service in SERVICES if known.is_given}
+    }
 
 
 def exported(run: Run, place: str, results: Mapping[str, Mapping[str, Any]]) -> Result:

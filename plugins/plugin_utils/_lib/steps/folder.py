@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .. import desired_state, enforcement, kinds
+from .. import accounts, desired_state, enforcement, kinds, variables
 from ..report import writing
 from .run import Result, Run, StepError
 
@@ -71,7 +71,15 @@ def unmanaged(run: Run, export: str) -> Result:
 
 def state_of(run: Run) -> desired_state.State:
     environment = run.value("desired_state_environment")
-    return desired_state.read(folder_of(run), reading_of(run), environment)
+    state = desired_state.read(folder_of(run), reading_of(run), environment)
+    return accounts_of(run).apply(state)
+
+
+def accounts_of(run: Run) -> accounts.Accounts:
+    """Return the accounts that stand for the names in the folder."""
+    name = f"{accounts.VARIABLE}_required"
+    required = variables.is_on(name, run.variables, run.template, default=False)
+    return accounts.read(run.value(accounts.VARIABLE), run.path, required=required)
 
 
 def folder_of(run: Run, variable: str = "desired_state_folder") -> Path:

@@ -49,6 +49,6 @@ SUBJECTS = {
         ),
     ),
     "builds": Subject(("list_builds", "known_builds"), ("release_builds",)),
-    "exports": Subject(("exported",)),
+    "exports": Subject(("exported", "accounts_of_exports")),
     "rotation": Subject(("rotation_options", "rotation_entries", "rotation_steps")),
 }

@@ -7,15 +7,16 @@ An export reads everything before it writes, so a failed read leaves the folder 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 from ansible.module_utils.common.yaml import HAS_YAML, yaml_dump, yaml_load
 
+from ..accounts import AccountNames, translated
 from ..errors import ToolchainError, invalid, printable
 from ..module.task import Task
-from ..module.typed_options import PathText
+from ..module.typed_options import Option, PathText
 from ..plan import Action, Plan
 from .export_folder import ExportFolder, FileChange, FileContent
 
@@ -25,12 +26,29 @@ _SHOWN = 300
 PASSWORD = "password"
 
 
+@dataclass(frozen=True)
+class ExportedAccounts:
+    """Names of the desired state for the accounts of the server.
+
+    :param names: account by name
+    :param preferred: names that go before others of the same account
+    :param places: where the accounts of an entry are, by list
+    :param required: an account without a name is an error
+    """
+
+    names: Annotated[dict[str, str], Option(values="text")] = field(default_factory=dict)
+    preferred: list[str] = field(default_factory=list)
+    places: Annotated[dict[str, list[str]], Option(values="json")] = field(default_factory=dict)
+    required: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
     """Options that all exports have."""
 
     dest: PathText
     overwrite: bool = False
+    accounts: ExportedAccounts | None = None
 
 
 @dataclass
@@ -80,6 +98,7 @@ class ServiceExport(ABC):
         if not HAS_YAML:
             raise invalid("the export requires the Python library PyYAML on the host where it runs")
         self._task = task
+        self._accounts = options.accounts
         self._folder = ExportFolder(
             options.dest,
             self.service,
@@ -96,8 +115,34 @@ class ServiceExport(ABC):
         """Return whether two contents of an XML file have the same meaning for a later run."""
         return before == after
 
+    def file_with_names(self, path: str, text: str, translate: Callable[[str], str]) -> str:
+        """Return the text of a file with the accounts in it translated."""
+        return text
+
+    def _with_names(self, state: ServiceState) -> ServiceState:
+        """Return the state with names of the desired state instead of accounts.
+
+        Raises `invalid` if the name of an account is not certain.
+        """
+        given = self._accounts
+        if given is None:
+            return state
+        names = AccountNames(given.names, given.preferred, given.required)
+        values = {
+            listed: [
+                translated(entry, given.places.get(listed, ()), names.name_of) for entry in entries
+            ]
+            for listed, entries in state.values.items()
+        }
+        files = {
+            path: self.file_with_names(path, text, names.name_of) if isinstance(text, str) else text
+            for path, text in state.files.items()
+        }
+        names.require_names()
+        return replace(state, values=values, files=files)
+
     def plan(self) -> Plan:
-        state = self.read()
+        state = self._with_names(self.read())
         compared = self._folder.compare({**state.files, f"{self.service}.yml": state.text()})
         changes = compared.files
         result: dict[str, Any] = {

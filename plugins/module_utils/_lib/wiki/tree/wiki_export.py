@@ -6,7 +6,7 @@ spaces and restrictions.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Annotated, Any, ClassVar
@@ -25,6 +25,7 @@ from ...core.operations.service_export import ExportOptions, ServiceExport, Serv
 from ...core.progress import ProgressCounter
 from ..additions import StoredAttachment, entries_of, stored_of, wrong_name
 from ..client import WikiClient
+from ..formats import mentions
 from ..formats.comparison import alike
 from ..formats.front_matter import split_front_matter
 from ..formats.markup import attachment_key
@@ -107,6 +108,9 @@ class WikiExportOperation(ServiceExport):
         """Return whether `wiki_tree` would find two files of a page equal [wiki-5]."""
         old, new = split_front_matter(before), split_front_matter(after)
         return replace(old, text="") == replace(new, text="") and alike(new.text, old.text, None)
+
+    def file_with_names(self, path: str, text: str, translate: Callable[[str], str]) -> str:
+        return mentions.translated(text, translate, in_cloud=False)
 
     def read(self) -> ServiceState:
         options = self._options
