@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the first step of a module of each package in a separate process, instead of in the worker.
+"""Run the first step of a module of each service in a separate process, instead of in the worker.
 
-The step returns the same as the module that the contract test calls. All modules of a package share
-its client and the runner. `tests/unit/test_architecture.py` verifies that Ansible finds every file
+The step returns the same as the module that the contract test calls. All modules of a service share
+its connection, and all modules the runner. `tests/unit/test_architecture.py` verifies that Ansible finds every file
 that a module needs. `pytest --every-step` runs all steps of the case of every module.
 """
 
@@ -13,15 +13,13 @@ from collections.abc import Callable
 import pytest
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, interleaving, playbook, steps
+from tests.helpers import connections, playbook, steps
 from tests.helpers.cases import CASES
 from tests.helpers.selection import parameters
 from tests.helpers.steps import OWN, Step, comparable
 
-#: The first module of each package.
-FIRST = {
-    interleaving.operation_of(name)[0].__module__.rpartition(".")[0]: name for name in OWN[::-1]
-}
+#: The first module of each service.
+FIRST = {CASES[name].get("service"): name for name in OWN[::-1]}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
