@@ -9,6 +9,8 @@ their content is outside the control of this project.
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -19,21 +21,28 @@ from pathlib import Path
 
 import yaml
 
-from tools import check
+from tools import check, module_pages
 from tools.tree import ROOT, link_tree
 
 _NAME = "delivery.toolchain"
-#: Pages outside the guides, copied so that links to them work.
+_SITE = ROOT / "docs" / "docsite"
+#: The files of the site: what users read. A link to any other file leads to the repository.
 _PAGES = (
-    *("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "README.md"),
-    *("SECURITY.md", "docs/**/*.md", "docs/pictures/*", "examples/**/*.md", "roles/*/README.md"),
-    "tests/acceptance/compose/README.md",
+    *("CHANGELOG.md", "README.md", "docs/*.md", "docs/pictures/*", "examples/**/*.md"),
+    "roles/*/README.md",
 )
+_FOR_CONTRIBUTORS = ("architecture", "contract", "glossary", "requests")
+_LINK = re.compile(r"\]\((?!\w+:)([^)#]+)(#[^)]*)?\)")
 #: The sections to which a page of a plugin links at its top.
 _SECTIONS = ("Examples", "Parameters", "Return Values")
 _CONTENTS = re.compile(r"\.\. contents::\n(?: +:.*\n)+")
-_ROLE_OF_INDEX = re.compile(r"^    (\w+)_role$", re.M)
+_TREE = re.compile(r"^\.\. toctree::\n(?:(?: {4}.*)?\n)+", re.M)
 _ROLE = re.compile(r":ansplugin:`\w+ role <delivery\.toolchain\.(\w+)#role>`")
+_BLOCK = re.compile(r"(^```.*?^```$|^#[^\n]*$)", re.M | re.S)
+_MODULES = {path.stem for path in (ROOT / "plugins" / "modules").glob("[a-z]*.py")}
+_ROLES = {path.name for path in (ROOT / "roles").iterdir()}
+#: The name of a module outside of a link, unless a role has the same name.
+_CODE = re.compile(rf"(?<!\[)`({'|'.join(sorted(_MODULES - _ROLES))})`(?!\])")
 
 
 def build(folder: Path) -> Path:
@@ -49,18 +58,21 @@ def build(folder: Path) -> Path:
         options += ["--dest-dir", str(source / "plugins")]
         _run(["antsibull-docs", "collection", *options, _NAME], environment)
         _rewrite_pages(source / "plugins")
-        _copy_pages(source)
+        module_pages.arrange(source / "plugins")
+        collection = yaml.safe_load((ROOT / "galaxy.yml").read_text("utf-8"))
+        version = collection["version"]
+        _copy_pages(source, f"{collection['repository']}/blob/main")
         shutil.rmtree(folder, ignore_errors=True)
-        version = yaml.safe_load((ROOT / "galaxy.yml").read_text("utf-8"))["version"]
         command = ["sphinx-build", "-q", "-W", "--keep-going", "-b", "html"]
-        command += ["-c", str(ROOT / "docs" / "docsite"), "-D", f"html_title={_NAME} {version}"]
+        command += ["-c", str(_SITE), "-D", f"html_title={_NAME} {version}"]
+        command += ["-D", f"html_search_scorer={_scorer(Path(name, 'scorer.js'))}"]
         _run([*command, str(source), str(folder)], environment)
     return folder / "index.html"
 
 
 def _rewrite_pages(folder: Path) -> None:
-    """Adapt the generated pages: the theme has its own table of contents, and the page of a role is
-    its README.
+    """Adapt the generated pages: the theme has its own table of contents, the page of a role is its
+    README, and the side bar of every page would list all plugins, as their index does.
     """
     for page in folder.glob("*_role.rst"):
         page.unlink()
@@ -69,20 +81,55 @@ def _rewrite_pages(folder: Path) -> None:
         there = [title for title in _SECTIONS if f"\n{title}\n---" in text]
         text = _CONTENTS.sub(" · ".join(f"`{title}`_" for title in there) + "\n", text)
         text = _ROLE.sub(r":doc:`\1 role <../roles/\1/README>`", text)
-        text = _ROLE_OF_INDEX.sub(r"    ../roles/\1/README", text)
+        text = _TREE.sub("", text)
         if "contents::" in text:
             raise SystemExit(f"{page.name} has a table of contents, which the theme rejects")
         page.write_text(text, "utf-8")
 
 
-def _copy_pages(source: Path) -> None:
+def _copy_pages(source: Path, repository: str) -> None:
     """Copy the pages with their paths in the repository, so that their links work."""
-    shutil.copy(ROOT / "docs" / "docsite" / "index.rst", source)
-    for pattern in _PAGES:
-        for page in sorted(ROOT.glob(pattern)):
-            target = source / page.relative_to(ROOT)
-            target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(_SITE / "index.rst", source)
+    keywords = _keywords()
+    internal = {ROOT / "docs" / f"{name}.md" for name in _FOR_CONTRIBUTORS}
+    pages = {page for pattern in _PAGES for page in ROOT.glob(pattern)} - internal
+    for page in sorted(pages):
+        target = source / page.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if page.suffix != ".md":
             shutil.copy(page, target)
+            continue
+
+        def link(found: re.Match[str], folder: Path = page.parent) -> str:
+            file = (folder / found[1]).resolve()
+            if file in pages or not file.exists():
+                return found[0]
+            return f"]({repository}/{file.relative_to(ROOT)}{found[2] or ''})"
+
+        text = _LINK.sub(link, page.read_text("utf-8"))
+        root = os.path.relpath(ROOT, page.parent)
+        parts = _BLOCK.split(text)
+        parts[::2] = (
+            _CODE.sub(rf"[`\1`]({root}/plugins/\1_module.rst)", one) for one in parts[::2]
+        )
+        text = "".join(parts)
+        if words := keywords.get(str(page.relative_to(ROOT).with_suffix(""))):
+            meta = {"html_meta": {"keywords": words.replace(" ", ", ")}}
+            text = f"---\n{yaml.safe_dump({'myst': meta}, width=1000)}---\n\n{text}"
+        target.write_text(text, "utf-8")
+
+
+def _keywords() -> dict[str, str]:
+    """Return the keywords of pages, separated by blanks, by the path of the page."""
+    table: dict[str, str] = yaml.safe_load((_SITE / "keywords.yml").read_text("utf-8"))
+    return table
+
+
+def _scorer(target: Path) -> Path:
+    """Write the script that ranks the results of a search."""
+    script = (_SITE / "scorer.js").read_text("utf-8")
+    target.write_text(f"const KEYWORDS = {json.dumps(_keywords())};\n{script}", "utf-8")
+    return target
 
 
 def _run(command: list[str], environment: Mapping[str, str]) -> None:

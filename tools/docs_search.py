@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import yaml
 
@@ -23,6 +24,7 @@ _FIRST = 3
 _SEARCH = """
 window.fetch = () => new Promise(() => {});
 document.getElementById("search-results").replaceChildren();
+history.replaceState(null, "", "?q=" + encodeURIComponent(%s));
 Search.performSearch(%s);
 """
 #: Waits for the end of the search, at most ten seconds; returns the addresses of the results.
@@ -47,11 +49,12 @@ def missed(site: Path) -> list[str]:
     with browser.browser() as page:
         page.open(site / "search.html")
         for text, wanted in questions.items():
-            if text.isdigit():
+            if text[0].isdigit():
                 # `scorer.js` replaces a status in the address
-                page.call("Page.navigate", url=f"{(site / 'search.html').as_uri()}?q={text}")
+                address = f"{(site / 'search.html').as_uri()}?q={quote(text)}"
+                page.call("Page.navigate", url=address)
             else:
-                page.run(_SEARCH % json.dumps(text))
+                page.run(_SEARCH % (json.dumps(text), json.dumps(text)))
             links = page.run(_RESULTS)
             results = [str(link).partition(".html")[0] for link in links]
             pages = list(dict.fromkeys(results))

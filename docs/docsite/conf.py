@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import gc
-from pathlib import Path
 
 # The trees of pages have many nodes, and hardly any is garbage: search for it less often.
 gc.set_threshold(200_000, 20, 20)
 
 project = "delivery.toolchain"
 copyright = "delivery.toolchain contributors"  # noqa: A001 - the name that Sphinx has
-# `tools/docs.py` adds the version
+# `tools/docs.py` adds the version, and the scorer of the search
 title = html_title = "delivery.toolchain"
 
 extensions = ["myst_parser", "sphinx_antsibull_ext", "sphinx_copybutton"]
@@ -26,7 +25,6 @@ html_theme = "furo"
 antsibull_ext_color_scheme = "default-autodark"
 html_static_path = ["static"]
 html_css_files = ["options.css"]
-html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_show_sphinx = False
 html_copy_source = False
 html_use_smartypants = True

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arrange the pages that `antsibull-docs` generates for modules.
+
+What only this module has comes first. The options of the connection have a page of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tools import tree
+
+tree.make_importable()
+from ansible_collections.delivery.toolchain.plugins.doc_fragments.connection import (  # noqa: E402
+    ModuleDocFragment,
+)
+
+_MODULES = tree.ROOT / "plugins" / "modules"
+_FRAGMENT = re.compile(r"^  - delivery\.toolchain\.connection\.(\w+)$", re.MULTILINE)
+#: A row of the table of options.
+_ROW = re.compile(r"^  \* - \.\. raw:: html\n(?:(?: {4}.*)?\n)+", re.MULTILINE)
+_LABEL = re.compile(r"^ +(\.\. _ansible_collections\.\S+__parameter-([^:/\s]+):)\n+", re.MULTILINE)
+_ACTION = re.compile(r"^\.\. note::\n    This module has a corresponding :ref:.*\n\n", re.MULTILINE)
+_NAME = re.compile(r"^delivery\.toolchain\.(\w+) module -- (.+)\n\++\n", re.MULTILINE)
+_OF_MODULE = re.compile(r":ansopt:`[^`]*#module:(\w[^`=]*)`")
+_TABLE = """.. list-table::
+  :width: 100%
+  :widths: auto
+  :header-rows: 1
+  :class: longtable ansible-option-table
+
+  * - Parameter
+    - Comments
+
+"""
+_CONNECTION = """Options of the connection
+=========================
+
+Every module of a service has them. :doc:`Connections <../docs/connections>` explains where else
+they can be set, and which credential counts.
+"""
+_SERVICES = {
+    "repo": "Artifact repository manager",
+    "tracker": "Issue tracker",
+    "wiki": "Wiki",
+    "ci": "CI server",
+    "analysis": "Code analysis server",
+}
+
+
+def arrange(folder: Path) -> None:
+    """Rewrite the page of each module in the folder, and write the page of the connections."""
+    connections: dict[str, str] = {}
+    for module in sorted(_MODULES.glob("[a-z]*.py")):
+        page = folder / f"{module.stem}_module.rst"
+        source = module.read_text("utf-8")
+        text = _ACTION.sub("", page.read_text("utf-8"))
+        text = _NAME.sub(lambda found: f"{found[1]}\n{'+' * len(found[1])}\n\n{found[2]}\n", text)
+        if fragment := _FRAGMENT.search(source):
+            text, rows = _without_connection(text, fragment[1], source)
+            connections.setdefault(fragment[1], _anonymous(rows, fragment[1]))
+        page.write_text(_examples_first(text), "utf-8")
+    parts = [_CONNECTION]
+    for service, title in _SERVICES.items():
+        parts.append(f".. _connection-{service}:\n\n{title}\n{'-' * len(title)}\n")
+        parts.append(_TABLE + connections[service])
+    (folder / "connection.rst").write_text("\n".join(parts), "utf-8")
+
+
+def _without_connection(text: str, service: str, source: str) -> tuple[str, str]:
+    """Return a page with a sentence instead of the options of the connection, and their rows."""
+    documentation: dict[str, Any] = yaml.safe_load(
+        source.partition('DOCUMENTATION = r"""')[2].partition('"""')[0]
+    )
+    shared = yaml.safe_load(getattr(ModuleDocFragment, service.upper()))["options"]
+    names = set(shared) - set(documentation.get("options", ()))
+    moved: list[str] = []
+
+    def kept(row: re.Match[str]) -> str:
+        labels = _LABEL.search(row[0])
+        if labels is None or labels[2] not in names:
+            return row[0]
+        moved.append(row[0])
+        return ""
+
+    text = _ROW.sub(kept, text)
+    labels = "\n".join(label[1] for row in moved for label in _LABEL.finditer(row))
+    listed = ", ".join(f"``{name}``" for name in sorted(names))
+    sentence = f":ref:`Options of the connection <connection-{service}>`: {listed}.\n\n"
+    before, mark, after = text.partition(".. Attributes\n")
+    if not mark or not moved:
+        raise SystemExit(f"a page of a module of {service} has another form than expected")
+    # a table without rows is an error
+    if not _ROW.search(before.partition(".. Options\n")[2]):
+        before = before.partition(".. tabularcolumns::")[0]
+    return f"{before}\n{labels}\n\n{sentence}{mark}{after}", "".join(moved)
+
+
+def _anonymous(rows: str, service: str) -> str:
+    """Return rows with the anchors of a service, and with names instead of references."""
+    rows = _LABEL.sub("", rows).replace("parameter-", f"{service}-")
+    return _OF_MODULE.sub(r"**\1**", rows)
+
+
+def _examples_first(text: str) -> str:
+    """Return a page with the examples directly after the synopsis."""
+    before, mark, rest = text.partition(".. Aliases\n")
+    middle, title, after = rest.partition(".. Examples\n")
+    examples, end, last = after.partition(".. Facts\n")
+    if not (mark and title and end):
+        raise SystemExit(f"a page has no examples where they are expected:\n{text[:500]}")
+    return before + title + examples + mark + middle + end + last
