@@ -16,6 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.pr
     TrackerVersionOptions,
 )
 from sandbox.client import Sandbox
+from tests.helpers import connections, in_process
 from tests.helpers.tracker import DEVELOPER, READER, Done, Tracker
 
 SERVERS: dict[str, dict[str, Any]] = {
@@ -407,6 +408,28 @@ def test_issues_stay_if_the_version_is_not_released(tracker: Tracker) -> None:
     release = {"project": "REL", "name": "1.1.0", "state": "released", "unresolved": "2.0.0"}
     tracker.refused("rejected", "did not save release_date, released", **release)
     assert len(tracker.sandbox.requests("tracker", since=mark, writes=True)) == 1
+
+
+def test_rejected_change_of_a_new_version_does_not_hide_its_creation(tracker: Tracker) -> None:
+    """Old servers need a second request for the state of a new version."""
+    tracker.sandbox.settings("tracker", version_post_ignores_states=True)
+    tracker.sandbox.fault(service="tracker", method="PUT", path="/version/", status=403)
+    login = connections.connection("tracker", tracker.sandbox.urls["tracker"])
+    given = {"project": "REL", "name": "9.9", "state": "archived"}
+    result = in_process.run("tracker_version", {**login, **given})
+    assert shown(tracker, "9.9") is not None
+    assert (result["failed"], result["changed"]) == (True, True)
+
+
+def test_rejected_release_does_not_hide_that_issues_were_moved(tracker: Tracker) -> None:
+    """Servers without `moveUnfixedIssuesTo` need a second request for the release."""
+    tracker.sandbox.fault(**UNKNOWN_MEMBER)
+    tracker.sandbox.fault(service="tracker", method="PUT", path="/version/", status=403)
+    login = connections.connection("tracker", tracker.sandbox.urls["tracker"])
+    given = {"project": "REL", "name": "1.1.0", "state": "released", "unresolved": "2.0.0"}
+    result = in_process.run("tracker_version", {**login, **given})
+    assert unresolved(tracker, "1.1.0") == 0
+    assert (result["failed"], result["changed"]) == (True, True)
 
 
 @pytest.mark.parametrize("state", ["present", "released", "archived"])

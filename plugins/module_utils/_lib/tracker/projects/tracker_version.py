@@ -269,7 +269,7 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions]):
         return self.send_deletion(item, found, "POST", "removeAndSwap", json=targets)
 
     def put(self, item: VersionItem, found: ProjectObject, **more: Any) -> ProjectObject | None:
-        """Change a version. The result of an error says whether the version has changed.
+        """Change a version. The result of an error says if the rejected request has changed it.
 
         Server fact [tracker-16]: the server saves the members one after the other, so a rejected
         request may have saved some of them.
@@ -280,8 +280,8 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions]):
             if error.status not in (400, 403, 404):
                 raise
             now = self.read(found)
-            if now is not None:
-                error.result["changed"] = now.values != found.values
+            if now is not None and now.values != found.values:
+                error.result["changed"] = True  # otherwise earlier requests of the task decide
             if now is None or error.status != 404:
                 raise
             raise as_permission(error) from None
