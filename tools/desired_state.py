@@ -171,17 +171,21 @@ def _application(kind: kinds.Kind) -> Iterator[str]:
             # `get`, because a text, which a linter assumes, has methods such as `title`
             value = f".{name}" if option.get("required") else f".get('{name}', omit)"
             yield f'    {name}: "{{{{ desired_state_entry{value} }}}}"'
-        yield "  # the results have the items, and an item may have a secret"
-        yield '  loop: "{{ range(desired_state_entries | length) | list }}"'
+        if kind.has_secrets:
+            yield "  # the results have the items, and an item may have a secret"
+            yield '  loop: "{{ range(desired_state_entries | length) | list }}"'
+        else:
+            yield '  loop: "{{ desired_state_entries }}"'
         yield "  loop_control:"
-        yield "    loop_var: desired_state_index"
+        yield f"    loop_var: desired_state_{'index' if kind.has_secrets else 'entry'}"
         label = re.sub(r"\bentry\b", "desired_state_entry", kind.label)
         yield "    label: >-"
         yield from textwrap.wrap(
             f"{{{{ {label} }}}}", 130, initial_indent=" " * 6, subsequent_indent=" " * 6
         )
-        yield "  vars:"
-        yield '    desired_state_entry: "{{ desired_state_entries[desired_state_index] }}"'
+        if kind.has_secrets:
+            yield "  vars:"
+            yield '    desired_state_entry: "{{ desired_state_entries[desired_state_index] }}"'
     yield "  register: desired_state_run"
 
 

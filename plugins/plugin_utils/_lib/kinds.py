@@ -27,6 +27,8 @@ class Kind(NamedTuple):
     :param at_once: the module takes all entries in one task
     :param label: label of an entry in the loop of a module that takes one entry, a template in
         which `entry` is the entry
+    :param has_secrets: an entry may contain a secret, so the results of this loop must not have it.
+        The loop is over numbers then, which takes a time that grows with the square of the entries
     :param folders_before: list of the same service that needs the folders among the entries. They
         are applied before it, all other entries in the place of this row
     :param deletion: place among the deletions of the service, from 1; 0: no object that leaves the
@@ -47,6 +49,7 @@ class Kind(NamedTuple):
     role: str = ROLE
     at_once: bool = False
     label: str = ""
+    has_secrets: bool = False
     folders_before: str = ""
     deletion: int = 0
     compared: bool = False
@@ -172,6 +175,7 @@ KINDS = (
             " else entry.src | default('configuration') | basename"
         ),
         accounts=_CONFIGURED,
+        has_secrets=True,
     ),
     Kind(
         *("ci", "credentials", ("folder", "domain", "id"), ("kind", "config")),
@@ -196,6 +200,7 @@ KINDS = (
         module="ci_job",
         title="jobs of the CI server",
         label="entry.job",
+        has_secrets=True,
         folders_before="credentials",
         deletion=3,
         compared=True,
