@@ -82,6 +82,7 @@ def folder(tmp_path: Path) -> Folder:
         ("x.md", "# ![Only](https://x.example/b.png)", "Only", None),
         ("x.xml", "<h2>A</h2><h1>T</h1><p>a</p>", "T", "<h2>A</h2><p>a</p>"),
         ("x.xml", "<h2>A</h2><p>a</p>", "A", "<p>a</p>"),
+        ("x.xml", "<h1>The <b>first</b> one</h1><p>a</p>", "The first one", "<p>a</p>"),
     ],
 )
 def test_heading_of_the_title_is_left_out(
