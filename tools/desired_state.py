@@ -160,7 +160,32 @@ def _yaml(value: object) -> str:
 
 
 def _application(kind: kinds.Kind) -> Iterator[str]:
-    """Yield the task that applies a kind."""
+    """Yield the tasks that apply a kind. If it fails, the role continues, and fails at its end."""
+    yield f"- name: Apply the {kind.title}"
+    yield "  block:"
+    yield from (f"    {line}" for line in _task(kind))
+    yield "  rescue:"
+    yield "    - name: Continue with the next kind"
+    yield "      ansible.builtin.meta: noop"
+    yield ""
+    yield "- name: Keep the results of the kind"
+    yield "  ansible.builtin.set_fact:"
+    yield '    desired_state_runs: "{{ desired_state_runs + [desired_state_results] }}"'
+    yield "  vars:"
+    results = "[desired_state_run]"
+    if not kind.at_once:
+        each = "desired_state_run.results | default([desired_state_run])"
+        yield f'    desired_state_each: "{{{{ {each} }}}}"'
+        results = "desired_state_entries | zip(desired_state_each) | map('list') | map('combine')"
+    yield "    desired_state_results:"
+    yield f"      module: {kind.module}"
+    yield f'      results: "{{{{ {results} }}}}"'
+    yield "  # the entries of a loop may contain secrets"
+    yield "  no_log: true"
+
+
+def _task(kind: kinds.Kind) -> Iterator[str]:
+    """Yield the task with the module of a kind."""
     yield f"- name: Manage the {kind.title}"
     yield f"  delivery.toolchain.{kind.module}:"
     if kind.at_once:

@@ -368,12 +368,12 @@ def test_kinds_with_entries_or_a_template_are_chosen_in_order() -> None:
     lists = {"views": "x", "nodes": [{"name": "{{ later }}"}], "jobs": [{}], "credentials": [{}]}
     run = run_of(**{f"desired_state_{name}": entries for name, entries in lists.items()})
     chosen = bookkeeping.perform("choose_kinds", run, {})["kinds"]
-    assert [(one["list"], one["at_once"], one["folders"]) for one in chosen] == [
-        ("jobs", False, True),
-        ("credentials", True, None),
-        ("nodes", True, None),
-        ("jobs", False, False),
-        ("views", True, None),
+    assert [(one["list"], one["folders"]) for one in chosen] == [
+        ("jobs", True),
+        ("credentials", None),
+        ("nodes", None),
+        ("jobs", False),
+        ("views", None),
     ]
     nothing = bookkeeping.perform("choose_kinds", run_of(desired_state_jobs=[]), {})
     assert nothing == {"kinds": []}

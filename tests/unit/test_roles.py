@@ -138,7 +138,8 @@ def test_desired_state_passes_every_option_of_its_module(kind: kinds.Kind) -> No
     known = known[parent]["options"] if parent else known
     taken = set(options_of(DESIRED_STATE)[kind.variable]["options"])
     assert known.keys() - taken == role_options.LEFT_OUT.get(kind.list, set())
-    (task,) = load(DESIRED_STATE / "tasks" / f"{kind.list}.yml")
+    applied, _kept = load(DESIRED_STATE / "tasks" / f"{kind.list}.yml")
+    (task,) = applied["block"]
     if not kind.at_once:
         assert taken <= task[f"delivery.toolchain.{module}"].keys()
 
@@ -183,7 +184,8 @@ def test_every_list_of_desired_state_has_a_task_file() -> None:
     lists = {name for name, option in options_of(DESIRED_STATE).items() if option["type"] == "list"}
     assert {kind.variable for kind in KINDS} == lists
     for kind in KINDS:
-        (task,) = load(DESIRED_STATE / "tasks" / f"{kind.list}.yml")
+        applied, _kept = load(DESIRED_STATE / "tasks" / f"{kind.list}.yml")
+        (task,) = applied["block"]
         assert f"delivery.toolchain.{kind.module}" in task
         assert task["register"] == "desired_state_run"
         assert ("loop" in task) is not kind.at_once

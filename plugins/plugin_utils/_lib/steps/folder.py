@@ -43,12 +43,7 @@ def choose_kinds(run: Run) -> Result:
         raise StepError(problem)
     return {
         "kinds": [
-            {
-                "list": stage.kind.list,
-                "module": stage.kind.module,
-                "at_once": stage.kind.at_once,
-                "folders": stage.folders,
-            }
+            {"list": stage.kind.list, "folders": stage.folders}
             for stage in kinds.stages()
             if run.is_set(stage.kind.variable)
         ]
