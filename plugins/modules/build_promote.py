@@ -150,6 +150,28 @@ options:
       target_repo:
         description: Target repository.
         type: str
+  soak:
+    description:
+      - Promote only what has been in another stage for a while. Otherwise the task fails with the kind V(waiting), and promotes nothing.
+      - With O(aggregated=follow), each build that the task promotes must have been in that stage. The result names the build that has to
+        wait longest.
+      - The time of the newest promotion to that stage and the clock of the server decide, in check mode too. Nothing is decided about what
+        is promoted already.
+      - Without such a promotion, the task fails with the kind V(not_found). It also fails if a time of the server cannot be read.
+    type: dict
+    suboptions:
+      status:
+        description: Status to which the build was promoted before, such as V(staged).
+        type: str
+        required: true
+      for:
+        description: Least time in that stage, as a number with C(w), C(d), C(h) or C(m), such as V(2h).
+        type: str
+        required: true
+      check_only:
+        description: Only decide, and promote nothing. Use it in a task before the first write of a release.
+        type: bool
+        default: false
 seealso:
   - module: delivery.toolchain.artifact_deploy
   - module: delivery.toolchain.docker_promote
@@ -181,6 +203,16 @@ EXAMPLES = r"""
     status: released
     target_repo: generic-release-local
     withdrawn: check
+
+- name: Release a build that has been in staging for two hours
+  delivery.toolchain.build_promote:
+    build_name: agent
+    build_number: "12"
+    status: released
+    target_repo: generic-release-local
+    soak: {status: staged, for: 2h}
+  register: promoted
+  failed_when: promoted is failed and promoted.error.kind != 'waiting'
 
 - name: Set a status without changing the files
   delivery.toolchain.build_promote:
@@ -260,6 +292,20 @@ promoted:
   description: Whether the build already had this promotion before the task, or has already passed it (see O(followed_by)).
   returned: success
   type: bool
+waiting:
+  description: Why the task waits. Run it again later; nothing has failed.
+  returned: on failure, with the kind V(waiting)
+  type: dict
+  contains:
+    reason:
+      description: A sentence with the object, the stage, the time that it must stay there, and since when it does.
+      type: str
+    until:
+      description: Earliest time at which the task can pass (ISO 8601, UTC), or V(null) if it is unknown.
+      type: str
+  sample:
+    reason: "the build 'agent' #12 must stay in 'staged' for 2h, since 2026-01-02T03:04:05.678Z"
+    until: "2026-01-02T05:04:05.678Z"
 http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """

@@ -89,6 +89,32 @@ options:
     description: Promote even if the target already has the same content.
     type: bool
     default: false
+  soak:
+    description:
+      - Promote only what has been in another stage for a while. Otherwise the task fails with the kind V(waiting), and promotes nothing.
+      - An image has the age of its build, which the properties C(build.name) and C(build.number) of its manifest name. Without them, the
+        task fails with the kind V(not_found). If several tags are promoted, each of their builds must have been in that stage.
+      - The time of the newest promotion to that stage and the clock of the server decide, in check mode too. Nothing is decided about what
+        is promoted already.
+      - Without such a promotion, the task fails with the kind V(not_found). It also fails if a time of the server cannot be read.
+    type: dict
+    suboptions:
+      status:
+        description: Status to which the build of the image was promoted before, such as V(staged).
+        type: str
+        required: true
+      for:
+        description: Least time in that stage, as a number with C(w), C(d), C(h) or C(m), such as V(2h).
+        type: str
+        required: true
+      check_only:
+        description: Only decide, and promote nothing. Use it in a task before the first write of a release. A missing image passes, because
+          an earlier task may push it.
+        type: bool
+        default: false
+      project:
+        description: Key of the project (JFrog Projects) that has the build.
+        type: str
 seealso:
   - module: delivery.toolchain.build_promote
   - module: delivery.toolchain.docker_image_info
@@ -124,6 +150,14 @@ EXAMPLES = r"""
     image: delivery/agent
     tag: 1.0.0
     pending: true
+
+- name: Copy a tag whose build has been in staging for a day
+  delivery.toolchain.docker_promote:
+    repo: docker-staging-local
+    target_repo: docker-release-local
+    image: delivery/agent
+    tag: 1.0.0
+    soak: {status: staged, for: 1d}
 
 - name: Move an image with all its tags, and rename it
   delivery.toolchain.docker_promote:
@@ -180,6 +214,20 @@ message:
   returned: success
   type: str
   sample: Promotion ended successfully
+waiting:
+  description: Why the task waits. Run it again later; nothing has failed.
+  returned: on failure, with the kind V(waiting)
+  type: dict
+  contains:
+    reason:
+      description: A sentence with the object, the stage, the time that it must stay there, and since when it does.
+      type: str
+    until:
+      description: Earliest time at which the task can pass (ISO 8601, UTC), or V(null) if it is unknown.
+      type: str
+  sample:
+    reason: "the build 'agent' #12 must stay in 'staged' for 1d, since 2026-01-02T03:04:05.678Z"
+    until: "2026-01-02T05:04:05.678Z"
 http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """

@@ -67,6 +67,27 @@ options:
     description: Maximum pause in seconds between two status requests.
     type: float
     default: 5
+  soak:
+    description:
+      - Promote only what has been in another stage for a while. Otherwise the task fails with the kind V(waiting), and promotes nothing.
+      - Completed promotions to that environment count. While one is running, the task fails with the kind V(waiting).
+      - The time of the newest promotion to that stage and the clock of the server decide, in check mode too. Nothing is decided about what
+        is promoted already.
+      - Without such a promotion, the task fails with the kind V(not_found). It also fails if a time of the server cannot be read.
+    type: dict
+    suboptions:
+      environment:
+        description: Environment to which the version was promoted before, such as V(QA).
+        type: str
+        required: true
+      for:
+        description: Least time in that stage, as a number with C(w), C(d), C(h) or C(m), such as V(2h).
+        type: str
+        required: true
+      check_only:
+        description: Only decide, and promote nothing. Use it in a task before the first write of a release.
+        type: bool
+        default: false
 notes:
   - The server needs Release Lifecycle (Artifactory 7.63.2 or newer, Pro or higher), which is next to the repository manager. See
     O(platform_url).
@@ -82,6 +103,13 @@ EXAMPLES = r"""
     version: 1.10.1
     environment: PROD
     included_repositories: [generic-release-local]
+
+- name: Promote a release bundle that has been in QA for two hours
+  delivery.toolchain.release_bundle_promote:
+    name: agent
+    version: 1.10.1
+    environment: PROD
+    soak: {environment: QA, for: 2h}
 """
 
 RETURN = r"""
@@ -106,6 +134,20 @@ promotion:
       description: Keys of the included repositories, if they were specified.
       type: list
       elements: str
+waiting:
+  description: Why the task waits. Run it again later; nothing has failed.
+  returned: on failure, with the kind V(waiting)
+  type: dict
+  contains:
+    reason:
+      description: A sentence with the object, the stage, the time that it must stay there, and since when it does.
+      type: str
+    until:
+      description: Earliest time at which the task can pass (ISO 8601, UTC), or V(null) if it is unknown.
+      type: str
+  sample:
+    reason: "the release bundle 'agent' 1.10.1 must stay in 'QA' for 2h, since 2026-01-02T03:04:05.678Z"
+    until: "2026-01-02T05:04:05.678Z"
 http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """

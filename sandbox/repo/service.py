@@ -27,7 +27,7 @@ from sandbox.repo.items import (
     trash,
 )
 from sandbox.repo.items.tree import Tree
-from sandbox.repo.lifecycle import bundles
+from sandbox.repo.lifecycle import bundles, promotions
 from sandbox.repo.lifecycle import routes as lifecycle_routes
 from sandbox.repo.responses import SERVICE, error
 from sandbox.service import ErrorResponse, route
@@ -61,9 +61,10 @@ class RepoService(Service):
     - `repositories`: list of dicts, see `repositories.find`
     - `files`: list of `repo`, `path`, `content`, `properties`, `created` (epoch milliseconds)
     - `trash`: deleted files, with the same keys as `files`
-    - `builds`: list of `name`, `number`, `properties`, `started`, `modules`, `project`
-    - `bundles`: list of `name`, `version`, `files` (paths with repository), `project`, `status`
-    - `images`: list of `repo`, `image`, `tag`, `content`, `created`
+    - `builds`: list of `name`, `number`, `properties`, `started`, `modules`, `project`, `statuses`
+    - `bundles`: list of `name`, `version`, `files` (paths with repository), `project`, `status`,
+      `promotions` (list of `environment`, `created` in epoch milliseconds)
+    - `images`: list of `repo`, `image`, `tag`, `content`, `created`, `properties`
     - `groups`: list of `name`, `description`, `external_id`, `auto_join`, `admin_privileges`,
       `realm`, `members`
     - `accounts`: list of users without a login, see `access.accounts`
@@ -365,7 +366,12 @@ class RepoService(Service):
         for image in data.get("images", []):
             repo, name, content = image["repo"], image["image"], image["content"].encode()
             created = image.get("created")
-            containers.push(self.context, repo, name, image["tag"], content, created=created)
+            properties = image.get("properties", {})
+            containers.push(
+                *(self.context, repo, name, image["tag"], content),
+                created=created,
+                properties=properties,
+            )
 
     def _seed_builds(self, data: dict[str, Any]) -> None:
         for build in data.get("builds", []):
@@ -377,9 +383,11 @@ class RepoService(Service):
                 started=build.get("started"),
                 modules=build.get("modules"),
                 project=build.get("project", ""),
+                statuses=build.get("statuses"),
             )
         for bundle in data.get("bundles", []):
             bundles.store(self.context, bundle)
+            promotions.store(self.context, bundle)
 
     def _seed_file(self, item: dict[str, Any]) -> Node:
         blob = self.context.store.blobs.put(item["content"].encode())

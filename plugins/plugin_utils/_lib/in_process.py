@@ -31,6 +31,7 @@ from ...module_utils._lib.core.module import run_folder, server_values
 from ...module_utils._lib.core.module.input_check import require_whole_characters
 from ...module_utils._lib.core.module.sealing import ARGUMENT
 from ...module_utils._lib.core.progress import progress_to
+from ...module_utils._lib.core.times import not_built
 from . import ansible_internals, interpreters, lookup_cache, refused_servers, variables
 from .report import objects, switch, writing
 
@@ -82,7 +83,7 @@ class Action(ansible_internals.HookedAction):
         result = self.run_module(task_vars)
         if self._is_not_built(result, task_vars or {}):
             result.pop("exception", None)
-            result.update(failed=False, changed=True)
+            result.update(self._as_not_built(result))
         if self.task.no_log:
             ansible_internals.mark_rows_as_secret(result)
         if not self.worker_module and _has_crashed(result):
@@ -105,6 +106,22 @@ class Action(ansible_internals.HookedAction):
         if not self.task.check_mode or error.get("kind") != "not_found":
             return False
         return self._is_on(NOT_BUILT, task_vars, default=False)
+
+    def _as_not_built(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the changed values of the result for an object that the run would build.
+
+        With the option `soak`, the task fails as in the run: the object is too young. An object
+        that exists, but that nobody has promoted, fails without a status of the server.
+        """
+        soak = self.task.args.get("soak")
+        if not isinstance(soak, Mapping):
+            return {"failed": False, "changed": True}
+        if result["error"].get("status") is None:
+            return {}
+        stage = str(soak.get("status", soak.get("environment")))
+        waits = not_built("it", stage, str(soak.get("for")))
+        message = f"{str(result.get('msg')).rstrip('.')}: {waits}"
+        return {**waits.result, "msg": message, "error": {**result["error"], "kind": waits.kind}}
 
     def _explain_old_python(self, result: dict[str, Any]) -> None:
         """Explain in the result that a module crashed because its Python is too old.

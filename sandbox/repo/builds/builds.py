@@ -34,6 +34,7 @@ def publish(
     started: int | None = None,
     modules: list[dict[str, Any]] | None = None,
     project: str = "",
+    statuses: list[dict[str, Any]] | None = None,
 ) -> None:
     """Store a build record. An existing number gets an additional record [repo-11].
 
@@ -52,6 +53,8 @@ def publish(
     if properties:
         # server fact [repo-11]: a record without properties does not have this key
         info["properties"] = properties
+    if statuses:
+        info["statuses"] = statuses
     build = {"name": name, "number": number, "started": moment, "project": project}
     save(current, {**build, "info": info})
 

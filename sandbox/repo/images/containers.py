@@ -48,6 +48,7 @@ def push(
     *,
     user: str = "deployer",
     created: int | None = None,
+    properties: dict[str, list[str]] | None = None,
 ) -> str:
     """Store a manifest under a tag and return its digest, `sha256:...`.
 
@@ -58,6 +59,7 @@ def push(
     tree.remove(repo, f"{image}/{tag}")
     name = LIST_MANIFEST if media_type(content) in _LISTS else MANIFEST
     properties = {
+        **(properties or {}),
         "docker.repoName": [image],
         "docker.manifest": [tag],
         "docker.manifest.digest": [f"sha256:{blob.sha256}"],

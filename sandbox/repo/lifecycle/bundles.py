@@ -26,6 +26,7 @@ from sandbox.repo.lifecycle.responses import (
     key_of,
     page_of,
     repository_of,
+    repository_of_project,
     require,
     status_of,
 )
@@ -44,8 +45,7 @@ _SOURCES = ("aql", "artifacts", "builds", "release_bundles")
 
 def store(current: Context, seed: dict[str, Any]) -> None:
     """Store a release bundle from the seed, whose keys `RepoService` describes."""
-    project = seed.get("project")
-    repository = f"{project}-release-bundles-v2" if project else "release-bundles-v2"
+    repository = repository_of_project(seed.get("project"))
     nodes = [_item(current, {"path": path}) for path in seed.get("files", [])]
     status = seed.get("status", "COMPLETED")
     bundle = _bundle(seed["name"], seed["version"], repository, nodes)

@@ -20,6 +20,7 @@ from sandbox.repo.lifecycle.responses import (
     key_of,
     moment,
     page_of,
+    repository_of_project,
     status_of,
 )
 from sandbox.repo.responses import user_name
@@ -72,6 +73,21 @@ def _relocate(request: Request, current: Context, bundle: Bundle, target: str) -
             continue
         relocate = tree.move if request.query_params.get("operation") == "move" else tree.copy
         relocate(node, target, node["path"], user)
+
+
+def store(current: Context, seed: dict[str, Any]) -> None:
+    """Store the promotions of a bundle in the seed, whose keys `RepoService` describes."""
+    key = key_of(repository_of_project(seed.get("project")), seed["name"], seed["version"])
+    for given in seed.get("promotions", []):
+        doc = {
+            "created_by": "admin",
+            "included_repository_keys": [],
+            "excluded_repository_keys": [],
+            "status": "COMPLETED",
+            "messages": [],
+            **given,
+        }
+        current.store.put(PROMOTION, f"{key}/{doc['created']:015d}", doc)
 
 
 def _key(bundle: Bundle) -> str:

@@ -47,9 +47,12 @@ def guarded(handler: Handler) -> Handler:
 def repository_of(request: Request) -> str:
     """Return the key of the repository that stores the requested bundles [repo-33]."""
     query = request.query_params
-    project = query.get("project", "default")
-    default = "release-bundles-v2" if project == "default" else f"{project}-release-bundles-v2"
-    return query.get("repository_key") or default
+    return query.get("repository_key") or repository_of_project(query.get("project"))
+
+
+def repository_of_project(project: str | None) -> str:
+    is_default = project in (None, "default")
+    return "release-bundles-v2" if is_default else f"{project}-release-bundles-v2"
 
 
 def key_of(repository: str, name: str, version: str) -> str:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parse times that servers return, and ages in options, such as `4w`, `30d` and `12h`."""
+"""Parse times that servers return, and ages in options, such as `4w`, `30d` and `12h`.
+
+Tasks that have to wait for a time fail with the kind `waiting`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import re
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from .errors import invalid
+from .errors import ToolchainError, invalid
 
 _AGE = re.compile(r"([1-9]\d{0,5})\s*([wdhm])")
 _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes"}
@@ -57,3 +60,21 @@ def iso(moment: datetime | None) -> str | None:
         return None
     utc = moment.astimezone(timezone.utc)
     return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"
+
+
+def waiting(reason: str, until: datetime | None) -> ToolchainError:
+    """Return the error of a task that has to wait: nothing failed, and a later run may pass.
+
+    :param until: earliest time of another run; `None` if it is unknown
+    """
+    end = "" if until is None else f": wait until {iso(until)}"
+    result = {"waiting": {"reason": reason, "until": iso(until)}, "changed": False}
+    return ToolchainError("waiting", f"{reason}{end}", result=result)
+
+
+def not_built(label: str, stage: str, duration: str) -> ToolchainError:
+    """Return the error of check mode for an object that the run would build, and that must stay in
+    a stage before its promotion.
+    """
+    reason = f"{label} does not exist yet, and must stay in '{stage}' for {duration}"
+    return waiting(reason, None)

@@ -28,8 +28,9 @@ from ..client import (
 from ..properties import texts_of
 from ..repositories import deployment_target
 from ..service import SERVICE
-from . import recorded_files, records
+from . import recorded_files, records, soak
 from .records import Aggregated, BuildKey, Promotion, promotions, read_builds
+from .soak import StatusSoak
 
 _NOT_PROMOTED = Promotion(None, None)
 
@@ -318,6 +319,9 @@ class SinglePromotion:
         return response
 
     def predict(self, plan: Plan) -> None:
+        if self._options.status is not None:
+            key = (*self.key.prediction, self._options.status)
+            self._client.predictions.add("promotion", *key)
         if plan.data.target is not None and self._options.artifacts:
             recorded_files.predict_files(self._client, plan.data.record, plan.data.target)
 
@@ -439,6 +443,7 @@ class BuildPromoteOptions(PromotionOptions):
     project: str | None = None
     aggregated: Aggregated = "fail"
     followed_by: list[LaterPromotionOptions] | None = None
+    soak: StatusSoak | None = None
 
 
 def stages_of(
@@ -534,6 +539,10 @@ class BuildPromoteOperation:
                 resolve=self._resolve,
             )
             builds.append((promotion, promotion.plan(build.record)))
+        waits = self._options.soak
+        if waits is not None:
+            keys = [promotion.key for promotion, planned in builds if planned.changed]
+            soak.require_builds(self._client, keys, waits)
         *others, (_promotion, plan) = builds
         before, after = plan.before, plan.after
         named = {
@@ -548,6 +557,8 @@ class BuildPromoteOperation:
         action: Action = "update" if len(actions) > 1 else next(iter(actions), "none")
         lacking = [path for _promotion, other in builds for path in other.result["missing_files"]]
         result = {**plan.result, "missing_files": lacking, "aggregated": _aggregated(builds)}
+        if waits is not None and waits.check_only:
+            return unchanged({**result, "aggregated": _aggregated(builds, {})})
         return Plan(before, after, action, result=result, data=builds)
 
     def _read_target(self, target: str) -> tuple[str, ToolchainError | None]:

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from ...core import address
 from ...core.errors import ToolchainError, invalid, shorten
-from ...core.http.messages import expected
+from ...core.http.messages import Response, expected
 from ...core.json_text import as_text
 from ...core.times import moment_of
 from ..client import RepoClient, objects
@@ -198,7 +198,14 @@ def expected_record(client: RepoClient, key: BuildKey) -> Mapping[str, Any]:
 def read_record(
     client: RepoClient, key: BuildKey, *, started: str | None = None
 ) -> Mapping[str, Any]:
-    """Return the `buildInfo` of a build.
+    """Return the `buildInfo` of a build. Parameters and errors are those of `record_response()`."""
+    response = record_response(client, key, started=started)
+    record: Mapping[str, Any] = expected(response, dict, "a build record", "buildInfo")
+    return record
+
+
+def record_response(client: RepoClient, key: BuildKey, *, started: str | None = None) -> Response:
+    """Return the response with the record of a build.
 
     :param started: start time in the server's format, which selects one of several builds with the
         same number
@@ -220,8 +227,7 @@ def read_record(
             error.with_hint("the server may reject an encoded slash in addresses")
         raise name_projects(error, key.project) from None
     client.require_projects(key.project)
-    record: Mapping[str, Any] = expected(response, dict, "a build record", "buildInfo")
-    return record
+    return response
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def origin(task: Task, term: str, project: str | None = None) -> Origin:
             raise ToolchainError("not_found", message)
         build = _build_of_item(client, artifact, project)
     else:
-        artifact = _image(client, name)
+        artifact = image_item(client, name)
         build = _build_of_item(client, artifact, project)
     if build is None:
         return Origin(artifact, None, [])
@@ -136,7 +136,11 @@ def _shown(build: AggregatedBuild) -> dict[str, Any]:
     return {"name": build.key.name, "number": build.key.number, **shown_record(build.record)}
 
 
-def _image(client: RepoClient, term: str) -> dict[str, Any]:
+def image_item(client: RepoClient, term: str) -> dict[str, Any]:
+    """Return the manifest of an image with its properties. Raises `not_found`.
+
+    :param term: `repo/image:tag` or `repo/image@sha256:...`
+    """
     image = image_of("the term", term, None)
     if image.tag is None and image.digest is None:
         raise invalid(f"'{term}' does not name a tag: write {FORM}")

@@ -12,10 +12,11 @@ from ...core.http.messages import Response, unexpected_body
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.plan import Plan, without_none
-from ...core.times import moment_of
+from ...core.plan import Plan, unchanged, without_none
+from ...core.times import iso, moment_of, waiting
 from ...core.verification import without_effect
 from .. import repositories
+from ..builds.soak import EnvironmentSoak, time_in
 from ..client import RepoClient, object_of, repository_key
 from ..service import SERVICE
 from .lifecycle import (
@@ -67,9 +68,14 @@ def read_promotions(bundle: Bundle) -> list[BundlePromotion]:
 
     Raises `not_found` if the version does not exist.
     """
+    return [_promotion(*row) for row in _promotion_rows(bundle)]
+
+
+def _promotion_rows(bundle: Bundle) -> list[tuple[Response, Mapping[str, Any]]]:
+    """Return all promotions of a version, each with the response that contains it."""
     purpose, query = f"reading the promotions of {bundle.label}", {**bundle.query, "include": "MSG"}
     path = bundle.path("promotion/records")
-    return [_promotion(*row) for row in pages(bundle.client, purpose, path, "promotions", query)]
+    return pages(bundle.client, purpose, path, "promotions", query)
 
 
 def _promotion(response: Response, row: Mapping[str, Any]) -> BundlePromotion:
@@ -102,6 +108,7 @@ class ReleaseBundlePromoteOptions(BundleWaitOptions):
     excluded_repositories: Keys = None
     operation: Literal["copy", "move"] = "copy"
     signing_key: SigningKey = None
+    soak: EnvironmentSoak | None = None
 
 
 class ReleaseBundlePromoteOperation:
@@ -129,6 +136,37 @@ class ReleaseBundlePromoteOperation:
         self._doing = f"promoting {self._bundle.label} to {options.environment}"
 
     def plan(self) -> Plan:
+        plan, soak = self._plan(), self._options.soak
+        if soak is not None and plan.changed:
+            self._require_soak(soak)
+        return plan if soak is None or not soak.check_only else unchanged(plan.result)
+
+    def _require_soak(self, soak: EnvironmentSoak) -> None:
+        """Raise `waiting` if the version has not been in the environment for long enough."""
+        bundle, stage = self._bundle, soak.environment
+        if self._task.predictions.get("promotion", *bundle.prediction_key, stage):
+            soak.require_prediction(bundle.label, stage)
+        rows = [] if bundle.is_predicted else _promotion_rows(bundle)
+        found = [(response, row, _promotion(response, row)) for response, row in rows]
+        times = [
+            (time_in(response, row.get("created"), bundle.label), response, promotion)
+            for response, row, promotion in found
+            if promotion.environment == stage and promotion.is_active
+        ]
+        if not times:
+            raise soak.missing(bundle.label, stage)
+        newest, response, _newest = max(times, key=lambda entry: entry[0])
+        if any(promotion.progress.running for _time, _response, promotion in times):
+            # its time in the environment has not begun
+            reason = f"a promotion of {bundle.label} to '{stage}' is still running"
+            raise waiting(f"{reason}, since {iso(newest)}", None)
+        soak.require(bundle.label, stage, newest, response)
+
+    def predict(self, _plan: Plan) -> None:
+        name = (*self._bundle.prediction_key, self._options.environment)
+        self._task.predictions.add("promotion", *name)
+
+    def _plan(self) -> Plan:
         if self._bundle.is_predicted:
             return self._planned(None)
         found = self._promotions()

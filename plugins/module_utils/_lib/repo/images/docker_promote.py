@@ -7,13 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.operations.objects import attempt_each, failure_of
-from ...core.plan import Action, Plan, without_none
+from ...core.plan import Action, Plan, unchanged, without_none
+from ...core.times import not_built
 from ...core.verification import without_effect
 from .. import repositories
+from ..builds.records import BuildKey
+from ..builds.soak import StatusSoak, build_named_by, require_builds
+from ..builds.trace import image_item
 from ..client import RepoClient, require_new_path
 from ..image_names import ImageReference, image_of, refuse_plus, subject_of
 from ..service import SERVICE
@@ -53,6 +58,16 @@ class Attempt:
         return () if self.tag is None else self.states[0].owners
 
 
+@dataclass(frozen=True, kw_only=True)
+class ImageSoak(StatusSoak):
+    """The option `soak` of images.
+
+    :param project: project of the build that has the image
+    """
+
+    project: str | None = None
+
+
 @dataclass(frozen=True)
 class DockerPromoteOptions:
     """The options of `docker_promote`."""
@@ -69,6 +84,7 @@ class DockerPromoteOptions:
     attached: bool = True
     pending: bool = False
     force: bool = False
+    soak: ImageSoak | None = None
 
 
 class DockerPromoteOperation:
@@ -103,6 +119,32 @@ class DockerPromoteOperation:
         self._client = RepoClient(task)
 
     def plan(self) -> Plan:
+        plan, soak = self._plan(), self._options.soak
+        if soak is None or not plan.changed or isinstance(plan.data, ToolchainError):
+            return plan
+        states, requests = plan.data
+        self._require_soak(soak, [state for _tag, some in requests for state in some])
+        return unchanged(self._result(states, {})) if soak.check_only else plan
+
+    def _require_soak(self, soak: ImageSoak, states: Sequence[TagState]) -> None:
+        """Raise an error unless the builds of all images have been in the status for long enough.
+
+        What is attached to an image has no build of its own.
+        """
+        tags = [
+            state.tag
+            for state in states
+            if not state.owners and not (self._names is None and subject_of(state.tag))
+        ]
+
+        def build_of(tag: str) -> BuildKey:
+            item = image_item(self._client, f"{self._source}:{tag}")
+            label = f"the image '{self._source}:{tag}'"
+            return build_named_by(label, item["properties"], soak.project)
+
+        require_builds(self._client, bounded(self._client.connections, build_of, tags), soak)
+
+    def _plan(self) -> Plan:
         states, is_image = self._read()
         absent = self._absent(states)
         if absent is not None:
@@ -176,6 +218,10 @@ class DockerPromoteOperation:
 
         Raises `absent` unless `pending` is set.
         """
+        soak = self._options.soak
+        if soak is not None and soak.check_only:
+            # an earlier task of the run may push the image; its promotion decides
+            return unchanged(self._result(states, {}))
         if not self._options.pending:
             raise absent
         for image in (self._source, self._target):
@@ -227,6 +273,11 @@ class DockerPromoteOperation:
             "tags": tags,
             "message": message,
         }
+
+    def preflight(self, plan: Plan) -> None:
+        soak = self._options.soak
+        if soak is not None and isinstance(plan.data, ToolchainError):
+            raise not_built(f"the build of '{self._source}'", soak.status, soak.duration)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         if isinstance(plan.data, ToolchainError):
