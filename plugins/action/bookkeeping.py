@@ -27,5 +27,6 @@ class ActionModule(ActionBase):
             return {"changed": False, **bookkeeping.perform(values.pop("step"), run, values)}
         except bookkeeping.StepError as error:
             # up to ansible-core 2.18, an exception would be displayed with its traceback
-            failed = {"changed": False, "failed": True, "msg": str(error), "report": error.report}
+            failed = {"failed": True, "msg": str(error), "report": error.report}
+            failed = {"changed": False, **error.values, **failed}
             return {**failed, "error": {"kind": error.kind}} if error.kind else failed

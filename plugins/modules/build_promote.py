@@ -207,7 +207,7 @@ EXAMPLES = r"""
 - name: Release a build that has been in staging for two hours
   delivery.toolchain.build_promote:
     build_name: agent
-    build_number: "12"
+    build_number: "13"
     status: released
     target_repo: generic-release-local
     soak: {status: staged, for: 2h}

@@ -155,8 +155,8 @@ EXAMPLES = r"""
   delivery.toolchain.docker_promote:
     repo: docker-staging-local
     target_repo: docker-release-local
-    image: delivery/agent
-    tag: 1.0.0
+    image: delivery/console
+    tag: 2.0.0
     soak: {status: staged, for: 1d}
 
 - name: Move an image with all its tags, and rename it

@@ -107,7 +107,7 @@ EXAMPLES = r"""
 - name: Promote a release bundle that has been in QA for two hours
   delivery.toolchain.release_bundle_promote:
     name: agent
-    version: 1.10.1
+    version: 1.10.0
     environment: PROD
     soak: {environment: QA, for: 2h}
 """

@@ -27,6 +27,7 @@ from .steps import (
     deletions,
     exports,
     folder,
+    gates,
     inputs,
     plans,
     reports,
@@ -38,7 +39,19 @@ from .steps.table import SUBJECTS
 
 __all__ = ["Run", "StepError", "perform", "run_of"]
 
-_FILES = (inputs, folder, deletions, reports, plans, tickets, adoption, builds, exports, rotation)
+_FILES = (
+    inputs,
+    folder,
+    deletions,
+    reports,
+    plans,
+    tickets,
+    adoption,
+    builds,
+    gates,
+    exports,
+    rotation,
+)
 _STEPS: Mapping[str, Callable[..., Result]] = {
     step: getattr(file, step)
     for file in _FILES
@@ -53,4 +66,5 @@ def perform(step: str, run: Run, values: Mapping[str, Any]) -> Result:
     except (SentenceError, ToolchainError) as error:
         prefix = getattr(error, "prefix", "")
         message = printable(f"{prefix}{error}".rstrip("."), LONGEST)
-        raise StepError(f"{message}.", kind=getattr(error, "kind", "")) from None
+        values = error.result if isinstance(error, ToolchainError) else {}
+        raise StepError(f"{message}.", kind=getattr(error, "kind", ""), values=values) from None

@@ -54,9 +54,9 @@ INPUTS = {
     "release": _named(
         "release",
         "again allow_empty analysis_modules analysis_roles announce archives browse_url"
-        " build_numbers build_publish builds bundles connections fetch files gate hosts images"
-        " inputs introduction jobs jql overwrite page_id parent_id properties repo section space"
-        " title version_comment when_released",
+        " build_numbers build_publish builds bundles connections fetch files freeze gate hold hosts"
+        " images inputs introduction jobs jql overwrite page_id parent_id properties repo section"
+        " space title version_comment when_released",
     ),
     "summary": _named("summary", "expected folder max_age reports"),
     "tickets": _named(

@@ -39,14 +39,50 @@ FILES = {
     "drift_reports": {"reports/production/report.json": "{}"},
 }
 #: Objects of the sandbox that the examples of a module need in addition.
-SEEDS = {
+STAGED = {
+    "name": "agent",
+    "number": "13",
+    "statuses": [{"status": "staged", "timestamp": "2026-01-02T03:04:05.678+0000"}],
+}
+SEEDS: dict[str, Any] = {
     "build_promote": {
         "repo": {
             "builds": [
-                {"name": "product", "number": "5", "modules": [{"id": "agent/12", "type": "build"}]}
+                {
+                    "name": "product",
+                    "number": "5",
+                    "modules": [{"id": "agent/12", "type": "build"}],
+                },
+                STAGED,
             ]
         }
-    }
+    },
+    "docker_promote": {
+        "repo": {
+            "builds": [STAGED],
+            "images": [
+                {
+                    "repo": "docker-staging-local",
+                    "image": "delivery/console",
+                    "tag": "2.0.0",
+                    "content": "{}",
+                    "properties": {"build.name": ["agent"], "build.number": ["13"]},
+                }
+            ],
+        }
+    },
+    "release_bundle_promote": {
+        "repo": {
+            "bundles": [
+                {
+                    "name": "agent",
+                    "version": "1.10.0",
+                    "files": ["generic-snapshot-local/agent/1.0.0/agent.txt"],
+                    "promotions": [{"environment": "QA", "created": 1767323045678}],
+                }
+            ]
+        }
+    },
 }
 TEXTS = {
     ".xml": "<p>Written for an example.</p>",

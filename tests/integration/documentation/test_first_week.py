@@ -39,10 +39,11 @@ WEEK: dict[str, tuple[tuple[str, ...], int]] = {
     "enforce": ((), 4),
     "housekeeping": ((), 0),
     "release": (("-e", "app_version=1.5.0"), 5),
+    "release_waits": (("-e", '{"waiting": {"reason": "a freeze"}}'), 0),
 }
 _SECONDS = 300
 #: Read-only playbooks: they have no changes to predict.
-LOOKS = ("look", "gate", "drift", "drift_summary")
+LOOKS = ("look", "gate", "drift", "drift_summary", "release_waits")
 
 
 class Examples:

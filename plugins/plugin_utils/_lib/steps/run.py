@@ -32,13 +32,18 @@ class StepError(Exception):
 
     :param report: value of the key `report` of the result
     :param kind: kind of the error, "" if the step has no kinds
+    :param values: more values of the result
     """
 
     def __init__(
-        self, message: str, report: Mapping[str, Any] | None = None, kind: str = ""
+        self,
+        message: str,
+        report: Mapping[str, Any] | None = None,
+        kind: str = "",
+        values: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
-        self.report, self.kind = dict(report or {}), kind
+        self.report, self.kind, self.values = dict(report or {}), kind, dict(values or {})
 
 
 @dataclass(frozen=True)

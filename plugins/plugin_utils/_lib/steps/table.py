@@ -48,7 +48,14 @@ SUBJECTS = {
             *("adopt_into", "adopt_report", "enforce_connections"),
         ),
     ),
-    "builds": Subject(("list_builds", "known_builds"), ("release_builds",)),
+    "builds": Subject(("list_builds", "known_builds", "soaked"), ("release_builds",)),
+    "gates": Subject(
+        ("freeze", "holds", "held", "waits"),
+        (
+            *("release_build_publish", "release_builds", "release_bundles", "release_freeze"),
+            *("release_hold", "release_images"),
+        ),
+    ),
     "exports": Subject(("exported", "accounts_of_exports")),
     "rotation": Subject(("rotation_options", "rotation_entries", "rotation_steps")),
 }
