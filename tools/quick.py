@@ -38,6 +38,10 @@ _STATIC = {
     r".*\.py": ["ruff check --quiet .", "ruff format --check --quiet ."],
     # mypy finds the collection in a copy only
     r"(plugins|sandbox|tests|tools)/.*\.py": ["python -m tools.check mypy mypy-plugins"],
+    # such as an option whose name suggests a secret
+    r"plugins/(modules|module_utils|doc_fragments)/.*\.py": [
+        "python -m tools.check validate-modules"
+    ],
     r".*\.ya?ml": ["yamllint --strict {}"],
     r"changelogs/.*": ["python -m tools.check antsibull-changelog"],
     r"tools/(setup|third_party|debian_python)|\.ci/run": ["python -m tools.check shellcheck"],

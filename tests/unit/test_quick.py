@@ -120,6 +120,9 @@ def test_commands_check_what_changed() -> None:
     assert quick.commands({"docs/drift.md"}, []) == []
     lines = list(map(" ".join, quick.commands({"tools/setup", "galaxy.yml"}, [])))
     assert lines == ["yamllint --strict galaxy.yml", "python -m tools.check shellcheck"]
+    assert "python -m tools.check validate-modules" in map(
+        " ".join, quick.commands({"plugins/modules/ci_job.py"}, [])
+    )
     chosen = [f"{_CASES}ci_job.yml", "tests/unit/test_quick.py", "molecule-ci_build"]
     *_, contract, unit, molecule = quick.commands(set(), chosen)
     assert contract[-3:] == ["tests/contract", "-k", "[ci_job] or [ci_job-"]
