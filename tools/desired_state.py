@@ -145,7 +145,9 @@ def _role_files() -> dict[Path, str]:
     """Return path and content of the task files and the defaults."""
     own = [kind for kind in kinds.KINDS if kind.role == kinds.ROLE]
     texts: dict[str, Iterable[str]] = {f"tasks/{kind.list}.yml": _application(kind) for kind in own}
-    texts["tasks/deletions.yml"] = _deletions()
+    deleted = {kind.module: kind for kind in kinds.deleted()}
+    texts |= {f"tasks/delete_{module}.yml": _deletions_of(kind) for module, kind in deleted.items()}
+    texts["tasks/deletions.yml"] = _deletions(deleted)
     texts["tasks/read.yml"] = _reading(sorted(_variables()))
     texts["tasks/forget.yml"] = _forgetting(sorted(kind.variable for kind in own))
     options = role_readme.options(kinds.ROLE)
@@ -214,8 +216,8 @@ def _task(kind: kinds.Kind) -> Iterator[str]:
     yield "  register: desired_state_run"
 
 
-def _deletions() -> Iterator[str]:
-    """Yield the tasks that delete objects, one for each module."""
+def _deletions(modules: Iterable[str]) -> Iterator[str]:
+    """Yield the tasks that delete the objects of all modules."""
     yield (
         "# Delete objects that were removed from the folder, children before their containers,"
         " never with force."
@@ -224,29 +226,39 @@ def _deletions() -> Iterator[str]:
         "# desired_state_removals: the objects by module."
         " desired_state_compares: a refusal is a result, and no failure."
     )
-    modules = {kind.module: kind for kind in kinds.deleted()}
-    for number, (module, kind) in enumerate(modules.items()):
-        result = f"desired_state_of_{module}"
-        yield f"- name: Delete {kind.title}"
-        yield f"  delivery.toolchain.{module}:"
-        yield from _deletion(kind)
-        yield f'  loop: "{{{{ desired_state_removals.{module} | default([]) }}}}"'
-        if number:
-            yield "  loop_control: *loop"
-        else:
-            yield "  loop_control: &loop"
-            yield "    loop_var: desired_state_removal"
-            yield '    label: "{{ desired_state_removal.name }}"'
-        yield f"  register: {result}"
-        yield f"  failed_when: not desired_state_compares and {result} is failed"
-        yield "  ignore_errors: true"
-        yield ""
+    yield "- name: Begin the results of the deletions"
+    yield "  ansible.builtin.set_fact:"
+    yield "    desired_state_deletions: []"
+    yield ""
+    yield "- name: Delete the objects of each module"
+    yield '  ansible.builtin.include_tasks: "delete_{{ desired_state_module }}.yml"'
+    yield "  loop:"
+    yield from (f"    - {module}" for module in modules)
+    yield "  loop_control:"
+    yield "    loop_var: desired_state_module"
+    yield "  when: desired_state_removals[desired_state_module] | default([]) | length > 0"
+
+
+def _deletions_of(kind: kinds.Kind) -> Iterator[str]:
+    """Yield the tasks that delete the objects of a module."""
+    yield f"- name: Delete {kind.title}"
+    yield f"  delivery.toolchain.{kind.module}:"
+    yield from _deletion(kind)
+    yield f'  loop: "{{{{ desired_state_removals.{kind.module} }}}}"'
+    yield "  loop_control:"
+    yield "    loop_var: desired_state_removal"
+    yield '    label: "{{ desired_state_removal.name }}"'
+    yield "  register: desired_state_deletion"
+    yield "  failed_when: not desired_state_compares and desired_state_deletion is failed"
+    yield "  ignore_errors: true"
+    yield ""
     yield "- name: Keep the results of the deletions"
     yield "  ansible.builtin.set_fact:"
-    yield "    desired_state_deletions:"
-    for module in modules:
-        results = f'"{{{{ desired_state_of_{module}.results }}}}"'
-        yield f"      - {{module: {module}, results: {results}}}"
+    yield '    desired_state_deletions: "{{ desired_state_deletions + [desired_state_each] }}"'
+    yield "  vars:"
+    yield "    desired_state_each:"
+    yield f"      module: {kind.module}"
+    yield '      results: "{{ desired_state_deletion.results }}"'
 
 
 def _deletion(kind: kinds.Kind) -> Iterator[str]:

@@ -131,11 +131,12 @@ def test_row_and_options_add_a_kind_of_the_desired_state(trial: Trial) -> None:
     written = trial.run("tools.generated").stdout.splitlines()
     role = "roles/desired_state"
     assert {
-        *(f"{role}/tasks/{name}.yml" for name in ("labels", "deletions", "read", "forget")),
+        *(f"{role}/tasks/{name}.yml" for name in ("labels", "delete_wiki_label", "deletions")),
+        *(f"{role}/tasks/{name}.yml" for name in ("read", "forget")),
         *(f"{role}/{name}" for name in ("defaults/main.yml", "files/wiki.schema.json")),
         f"{role}/README.md",
     } <= {*written}
-    deletions = (trial.root / role / "tasks/deletions.yml").read_text("utf-8")
+    deletions = (trial.root / role / "tasks/delete_wiki_label.yml").read_text("utf-8")
     assert "name: Delete labels\n  delivery.toolchain.wiki_label:\n    name: " in deletions
     for test, cases in (
         ("test_roles.py", "list_of_desired_state or (desired_state_passes and labels)"),
