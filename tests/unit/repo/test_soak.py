@@ -246,7 +246,7 @@ BUILT = {"build.name": ["app"], "build.number": ["7"]}
 
 
 def promoted_image(server: Server, *, check: bool = True, **soak: Any) -> Any:
-    given = {"repo": "src", "target_repo": "dst", "image": "team/app", "tag": "1"}
+    given: dict[str, Any] = {"repo": "src", "target_repo": "dst", "image": "team/app", "tag": "1"}
     given |= {"attached": False, "soak": {**SOAK, **soak}}
     return server.run(DockerPromoteOperation, given, check=check)
 
