@@ -231,12 +231,16 @@ def _deletions(modules: Iterable[str]) -> Iterator[str]:
     yield "    desired_state_deletions: []"
     yield ""
     yield "- name: Delete the objects of each module"
-    yield '  ansible.builtin.include_tasks: "delete_{{ desired_state_module }}.yml"'
-    yield "  loop:"
-    yield from (f"    - {module}" for module in modules)
+    yield '  ansible.builtin.include_tasks: "delete_{{ desired_state_module[0] }}.yml"'
+    yield "  # with equal items, all hosts would include a file where the first of them needs it"
+    yield '  loop: "{{ desired_state_modules | product([inventory_hostname]) }}"'
     yield "  loop_control:"
     yield "    loop_var: desired_state_module"
-    yield "  when: desired_state_removals[desired_state_module] | default([]) | length > 0"
+    yield '    label: "{{ desired_state_module[0] }}"'
+    yield "  vars:"
+    yield "    desired_state_modules:"
+    yield from (f"      - {module}" for module in modules)
+    yield "  when: desired_state_removals[desired_state_module[0]] | default([]) | length > 0"
 
 
 def _deletions_of(kind: kinds.Kind) -> Iterator[str]:

@@ -203,6 +203,14 @@ def test_only_entries_with_secrets_are_read_by_their_number() -> None:
     assert {kind.list for kind in KINDS if kind.has_secrets} == {"configuration", "jobs"}
 
 
+def test_each_host_has_its_own_order_of_deletions() -> None:
+    """With equal items, a host that deletes only a space would do so before the pages of others."""
+    (include,) = [task for task in load(DESIRED_STATE / "tasks/deletions.yml") if "loop" in task]
+    assert "product([inventory_hostname])" in include["loop"]
+    modules = dict.fromkeys(kind.module for kind in kinds.deleted())
+    assert include["vars"]["desired_state_modules"] == list(modules)
+
+
 def test_every_role_is_in_every_step_of_the_scenario_of_all() -> None:
     scenarios = ROOT / "extensions" / "molecule"
     for step in ("prepare", "converge", "verify"):
