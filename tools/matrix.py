@@ -36,7 +36,7 @@ _ENVIRONMENTS = Path(sys.prefix) / "matrix"
 _NOT_RUN = "not run"
 _MARKS = ("<!-- written by make matrix -->", "<!-- end -->")
 _REQUIREMENTS = (
-    *("cryptography", "hypothesis", "jsonschema", "lxml", "markdown-it-py"),
+    *("ansible-runner", "cryptography", "hypothesis", "jsonschema", "lxml", "markdown-it-py"),
     *("oauthlib[signedtoken]", "pytest"),
     *("requests", "requests-oauthlib", "starlette", "trustme", "uvicorn"),
 )

@@ -258,7 +258,7 @@ problems:
   type: list
   elements: str
   sample: ["guide/install.md:12: the target of the link 'setup.md' does not exist in src"]
-skipped:
+drafts:
   description: Paths of the drafts that are left out.
   returned: success
   type: list

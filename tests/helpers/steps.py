@@ -179,7 +179,7 @@ def comparable(module: str, result: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result without the private keys of Ansible and without values that vary
     with time.
 
-    Ansible takes the messages out of the warnings that a module prints, and an empty `skipped`.
+    Ansible takes the messages out of the warnings that a module prints.
     """
     kept = {name: value for name, value in result.items() if not name.startswith("_ansible")}
     copy: dict[str, Any] = json.loads(json.dumps(kept))
@@ -187,8 +187,6 @@ def comparable(module: str, result: Mapping[str, Any]) -> dict[str, Any]:
     for number, warning in enumerate(copy.get("warnings", [])):
         if isinstance(warning, dict):  # since core 2.19
             copy["warnings"][number] = warning["event"]["msg"]
-    if copy.get("skipped") == []:
-        del copy["skipped"]
     for path in VARYING.get(module, ()):
         _drop(copy, path)
     return copy

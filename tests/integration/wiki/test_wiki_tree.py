@@ -86,7 +86,7 @@ class Tree:
         finally:
             self.http = task.accounting.as_dict()
         self.pages, self.comments = result["pages"], result["comments"]
-        self.skipped = result["skipped"]
+        self.drafts = result["drafts"]
         return plan.changed, {page["path"]: page["action"] for page in result["pages"]}
 
     def fails(self, **more: Any) -> ToolchainError:
@@ -510,13 +510,13 @@ def test_page_that_becomes_a_draft_is_a_removed_file(tree: Tree) -> None:
     for check in (True, False):
         tree.warnings.clear()
         assert tree(prune=True, check=check)[1]["more.md"] == "deleted"
-        assert tree.skipped == ["more.md"]
+        assert tree.drafts == ["more.md"]
         assert tree.warnings == [
             "1 draft is left out (more.md): set drafts to publish to include them"
         ]
     assert not tree.page("More")
     assert tree(drafts="publish")[1]["more.md"] == "created"
-    assert tree.skipped == []
+    assert tree.drafts == []
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -232,7 +232,7 @@ class WikiTreeOperation:
         if options.prune:
             gone = deletions(tree, pages, options.max_deletions, task.warn)
         action: Action = "create" if tree is None else "update"
-        left = {"skipped": folder.drafts, **unreferenced(folder, wanted)}
+        left = {"drafts": folder.drafts, **unreferenced(folder, wanted)}
         return self._full_plan(_TreeState(pages, gone, action, planner.comments, left))
 
     def _with_accounts(self, page: WantedPage, accounts: Mapping[str, str]) -> WantedPage:
