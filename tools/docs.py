@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import yaml
@@ -31,7 +31,7 @@ _PAGES = (
     *("CHANGELOG.md", "README.md", "docs/*.md", "docs/pictures/*", "examples/**/*.md"),
     "roles/*/README.md",
 )
-_FOR_CONTRIBUTORS = ("architecture", "contract", "glossary", "requests")
+FOR_CONTRIBUTORS = ("architecture", "contract", "glossary", "requests")
 _LINK = re.compile(r"\]\((?!\w+:)([^)#]+)(#[^)]*)?\)")
 #: The sections to which a page of a plugin links at its top.
 _SECTIONS = ("Examples", "Parameters", "Return Values")
@@ -61,11 +61,12 @@ def build(folder: Path) -> Path:
         module_pages.arrange(source / "plugins")
         collection = yaml.safe_load((ROOT / "galaxy.yml").read_text("utf-8"))
         version = collection["version"]
-        _copy_pages(source, f"{collection['repository']}/blob/main")
+        keywords = yaml.safe_load((_SITE / "keywords.yml").read_text("utf-8"))
+        _copy_pages(source, f"{collection['repository']}/blob/main", keywords)
         shutil.rmtree(folder, ignore_errors=True)
         command = ["sphinx-build", "-q", "-W", "--keep-going", "-b", "html"]
         command += ["-c", str(_SITE), "-D", f"html_title={_NAME} {version}"]
-        command += ["-D", f"html_search_scorer={_scorer(Path(name, 'scorer.js'))}"]
+        command += ["-D", f"html_search_scorer={_scorer(Path(name, 'scorer.js'), keywords)}"]
         _run([*command, str(source), str(folder)], environment)
     return folder / "index.html"
 
@@ -87,11 +88,13 @@ def _rewrite_pages(folder: Path) -> None:
         page.write_text(text, "utf-8")
 
 
-def _copy_pages(source: Path, repository: str) -> None:
-    """Copy the pages with their paths in the repository, so that their links work."""
+def _copy_pages(source: Path, repository: str, keywords: Mapping[str, str]) -> None:
+    """Copy the pages with their paths in the repository, so that their links work.
+
+    :param keywords: words to find a page by, separated by blanks, by the path of the page
+    """
     shutil.copy(_SITE / "index.rst", source)
-    keywords = _keywords()
-    internal = {ROOT / "docs" / f"{name}.md" for name in _FOR_CONTRIBUTORS}
+    internal = {ROOT / "docs" / f"{name}.md" for name in FOR_CONTRIBUTORS}
     pages = {page for pattern in _PAGES for page in ROOT.glob(pattern)} - internal
     for page in sorted(pages):
         target = source / page.relative_to(ROOT)
@@ -99,36 +102,32 @@ def _copy_pages(source: Path, repository: str) -> None:
         if page.suffix != ".md":
             shutil.copy(page, target)
             continue
-
-        def link(found: re.Match[str], folder: Path = page.parent) -> str:
-            file = (folder / found[1]).resolve()
-            if file in pages or not file.exists():
-                return found[0]
-            return f"]({repository}/{file.relative_to(ROOT)}{found[2] or ''})"
-
-        text = _LINK.sub(link, page.read_text("utf-8"))
-        root = os.path.relpath(ROOT, page.parent)
-        parts = _BLOCK.split(text)
-        parts[::2] = (
-            _CODE.sub(rf"[`\1`]({root}/plugins/\1_module.rst)", one) for one in parts[::2]
-        )
-        text = "".join(parts)
+        text = _linked(page, pages, repository)
         if words := keywords.get(str(page.relative_to(ROOT).with_suffix(""))):
             meta = {"html_meta": {"keywords": words.replace(" ", ", ")}}
             text = f"---\n{yaml.safe_dump({'myst': meta}, width=1000)}---\n\n{text}"
         target.write_text(text, "utf-8")
 
 
-def _keywords() -> dict[str, str]:
-    """Return the keywords of pages, separated by blanks, by the path of the page."""
-    table: dict[str, str] = yaml.safe_load((_SITE / "keywords.yml").read_text("utf-8"))
-    return table
+def _linked(page: Path, pages: Collection[Path], repository: str) -> str:
+    """Return the text of a page with links to modules, and to the repository for other files."""
+
+    def link(found: re.Match[str]) -> str:
+        file = (page.parent / found[1]).resolve()
+        if file in pages or not file.exists():
+            return found[0]
+        return f"]({repository}/{file.relative_to(ROOT)}{found[2] or ''})"
+
+    root = os.path.relpath(ROOT, page.parent)
+    parts = _BLOCK.split(_LINK.sub(link, page.read_text("utf-8")))
+    parts[::2] = (_CODE.sub(rf"[`\1`]({root}/plugins/\1_module.rst)", one) for one in parts[::2])
+    return "".join(parts)
 
 
-def _scorer(target: Path) -> Path:
+def _scorer(target: Path, keywords: Mapping[str, str]) -> Path:
     """Write the script that ranks the results of a search."""
     script = (_SITE / "scorer.js").read_text("utf-8")
-    target.write_text(f"const KEYWORDS = {json.dumps(_keywords())};\n{script}", "utf-8")
+    target.write_text(f"const KEYWORDS = {json.dumps(keywords)};\n{script}", "utf-8")
     return target
 
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from tools import tree
+from tools.reference import SERVICES
 
 tree.make_importable()
 from ansible_collections.delivery.toolchain.plugins.doc_fragments.connection import (  # noqa: E402
     ModuleDocFragment,
 )
+from tests.helpers import playbook  # noqa: E402 (imports plugins)
 
 _MODULES = tree.ROOT / "plugins" / "modules"
-_FRAGMENT = re.compile(r"^  - delivery\.toolchain\.connection\.(\w+)$", re.MULTILINE)
+_FRAGMENT = "delivery.toolchain.connection."
 #: A row of the table of options.
 _ROW = re.compile(r"^  \* - \.\. raw:: html\n(?:(?: {4}.*)?\n)+", re.MULTILINE)
 _LABEL = re.compile(r"^ +(\.\. _ansible_collections\.\S+__parameter-([^:/\s]+):)\n+", re.MULTILINE)
@@ -43,13 +44,6 @@ _CONNECTION = """Options of the connection
 Every module of a service has them. :doc:`Connections <../docs/connections>` explains where else
 they can be set, and which credential counts.
 """
-_SERVICES = {
-    "repo": "Artifact repository manager",
-    "tracker": "Issue tracker",
-    "wiki": "Wiki",
-    "ci": "CI server",
-    "analysis": "Code analysis server",
-}
 
 
 def arrange(folder: Path) -> None:
@@ -57,27 +51,30 @@ def arrange(folder: Path) -> None:
     connections: dict[str, str] = {}
     for module in sorted(_MODULES.glob("[a-z]*.py")):
         page = folder / f"{module.stem}_module.rst"
-        source = module.read_text("utf-8")
+        documentation = yaml_load(playbook.documentation(module.stem, "DOCUMENTATION"))
         text = _ACTION.sub("", page.read_text("utf-8"))
         text = _NAME.sub(lambda found: f"{found[1]}\n{'+' * len(found[1])}\n\n{found[2]}\n", text)
-        if fragment := _FRAGMENT.search(source):
-            text, rows = _without_connection(text, fragment[1], source)
-            connections.setdefault(fragment[1], _anonymous(rows, fragment[1]))
+        for fragment in documentation["extends_documentation_fragment"]:
+            if fragment.startswith(_FRAGMENT):
+                service = fragment.removeprefix(_FRAGMENT)
+                own = set(documentation.get("options", ()))
+                text, rows = _without_connection(text, service, own)
+                connections.setdefault(service, _anonymous(rows, service))
         page.write_text(_examples_first(text), "utf-8")
     parts = [_CONNECTION]
-    for service, title in _SERVICES.items():
+    for service, name in SERVICES.items():
+        title = name[0].upper() + name[1:]
         parts.append(f".. _connection-{service}:\n\n{title}\n{'-' * len(title)}\n")
         parts.append(_TABLE + connections[service])
     (folder / "connection.rst").write_text("\n".join(parts), "utf-8")
 
 
-def _without_connection(text: str, service: str, source: str) -> tuple[str, str]:
-    """Return a page with a sentence instead of the options of the connection, and their rows."""
-    documentation: dict[str, Any] = yaml.safe_load(
-        source.partition('DOCUMENTATION = r"""')[2].partition('"""')[0]
-    )
-    shared = yaml.safe_load(getattr(ModuleDocFragment, service.upper()))["options"]
-    names = set(shared) - set(documentation.get("options", ()))
+def _without_connection(text: str, service: str, own: set[str]) -> tuple[str, str]:
+    """Return a page with a sentence instead of the options of the connection, and their rows.
+
+    :param own: the options that the module documents itself
+    """
+    names = set(yaml_load(getattr(ModuleDocFragment, service.upper()))["options"]) - own
     moved: list[str] = []
 
     def kept(row: re.Match[str]) -> str:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.docs import FOR_CONTRIBUTORS
+
 ROOT = Path(__file__).resolve().parents[3]
 DOCSITE = ROOT / "docs" / "docsite"
 #: Modules, lookups and filters, as named in the guides.
@@ -25,7 +27,6 @@ OPTIONS = {
     for path in (ROOT / "plugins" / kind).rglob("*.py")
     for name in re.findall(r"^ +(\w+):(?: &\w+)?$", path.read_text(encoding="utf-8"), re.MULTILINE)
 }
-FOR_CONTRIBUTORS = ("architecture", "contract", "glossary", "requests")
 KINDS = (
     *("auth", "permission", "not_found", "conflict", "rejected", "rate_limited", "server"),
     *("network", "timeout", "protocol", "failed", "waiting", "invalid"),

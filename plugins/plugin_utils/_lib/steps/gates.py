@@ -75,10 +75,8 @@ def _given(run: Run, name: str) -> Any:
     """Return the value of a gate, `None` without one. Raises `invalid` for a blank value: the gate
     would be open although somebody has set it.
     """
-    if run.value(name) is None and not _is_blank(run.template(run.variables.get(name))):
-        return None
-    value = run.template(run.variables.get(name))
-    if _is_blank(value):
+    value = run.value(name)
+    if _is_blank(run.template(run.variables.get(name)) if value is None else value):
         raise invalid(f"{name} is empty: remove the variable, or set it to a value")
     return value
 
