@@ -98,6 +98,27 @@ CHAINS: dict[str, Chain] = {
         ),
         ("release_bundle_promote", {"name": "new", "version": "1", "environment": "QA"}),
     ],
+    "images": [
+        (
+            "docker_promote",
+            {
+                "repo": "docker-release-local",
+                "target_repo": "docker-staging-local",
+                "image": "delivery/agent",
+                "tag": "1.0.0",
+            },
+        ),
+        (
+            "docker_promote",
+            {
+                "repo": "docker-staging-local",
+                "target_repo": "docker-release-local",
+                "image": "delivery/agent",
+                "tag": "1.0.0",
+                "target_tag": "stable",
+            },
+        ),
+    ],
     "patterns": [
         (
             "artifact_deploy",

@@ -238,19 +238,27 @@ def test_release_with_moving_stages_is_predicted_and_done_once(
     assert sandbox.requests(writes=True, since=mark) == []
 
 
+NOT_PUSHED = {
+    "repo": "docker-staging-local",
+    "target_repo": "docker-release-local",
+    "image": "delivery/nothing",
+    "tag": "1",
+}
+
+
 @pytest.mark.parametrize(
     "entry",
     [
         {"release_builds": [{"build_name": "agent", "build_number": "999", "status": "x"}]},
+        {"release_images": [NOT_PUSHED]},
+        # a record that the run publishes pushes no image
         {
-            "release_images": [
-                {
-                    "repo": "docker-staging-local",
-                    "target_repo": "docker-release-local",
-                    "image": "delivery/nothing",
-                    "tag": "1",
-                }
-            ]
+            "release_build_publish": {
+                "build_name": "app",
+                "build_number": "1",
+                "artifacts": [{"repo": "generic-snapshot-local", "path": "agent/1.0.0/agent.txt"}],
+            },
+            "release_images": [NOT_PUSHED],
         },
     ],
 )

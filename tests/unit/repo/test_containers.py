@@ -423,6 +423,10 @@ def test_image_that_will_be_pushed_is_predicted(server: Server, given: dict[str,
     assert values["tags"][:1] == (
         [] if "all_tags" in given else [shown("1", "promoted", None, None)]
     )
+    tag = "*" if "all_tags" in given else "1"
+    assert server.warnings == [
+        f"'src/team/app:{tag}' does not exist yet: a build of this run must push it"
+    ]
     assert server.fails(DockerPromoteOperation, wanted).kind == "not_found"
     assert PROMOTE not in server.asked
     del server.on["GET /api/repositories/dst"]

@@ -7,19 +7,25 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import run_folder
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.client import RepoClient
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images.docker_promote import (
     DockerPromoteOperation,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items import listing
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, Seen
 
 _ADDRESS = re.compile(
     r"(HEAD|GET|POST) /api/(?:docker|container)/(\w+)/v2/(?:app/)?(\S+?)(?:\?.*)?"
 )
+
+ONE, TWO = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
 
 
 def digest_of(content: bytes) -> str:
@@ -31,9 +37,11 @@ class Registry:
     """A registry with the repositories `src` and `dst`, which contain the image `app`."""
 
     server: Server
-    tags: dict[str, dict[str, bytes]] = field(default_factory=lambda: {"src": {}, "dst": {}})
+    tags: dict[str, dict[str, bytes]] = field(
+        default_factory=lambda: {"src": {}, "dst": {}, "end": {}}
+    )
     #: Manifests without a tag.
-    loose: dict[str, list[bytes]] = field(default_factory=lambda: {"src": [], "dst": []})
+    loose: dict[str, list[bytes]] = field(default_factory=lambda: {"src": [], "dst": [], "end": []})
     has_referrers: bool = True
     has_queries: bool = True
     #: Tags that the server does not promote.
@@ -57,10 +65,10 @@ class Registry:
             return self._stored(seen.body.decode())
         found = _ADDRESS.fullmatch(self.server.name(seen))
         if found is None:
-            return Reply(body='[{"key": "src"}, {"key": "dst"}]')
+            return Reply(body='[{"key": "src"}, {"key": "dst"}, {"key": "end"}]')
         method, repo, rest = found.groups()
         if method == "POST":
-            return self._promote(json.loads(seen.body))
+            return self._promote(repo, json.loads(seen.body))
         kind, _slash, name = rest.partition("/")
         if kind == "tags":
             tags = list(self.tags[repo])
@@ -82,21 +90,21 @@ class Registry:
 
     def _stored(self, query: str) -> Reply:
         """Return the folders of the manifests, unless the server does not support queries."""
-        repo = "src" if '"repo": "src"' in query else "dst"
+        repo = next(repo for repo in self.tags if f'"repo": "{repo}"' in query)
         if not self.has_queries:
             return Reply(403)
         names = [*self.tags[repo], *map(digest_of, self.loose[repo])]
         rows = [{"repo": repo, "path": f"app/{name}", "name": "manifest.json"} for name in names]
         return Reply(body={"results": rows})
 
-    def _promote(self, body: dict[str, Any]) -> Reply:
-        tag = body.get("tag")
+    def _promote(self, repo: str, body: dict[str, Any]) -> Reply:
+        tag, source, target = body.get("tag"), self.tags[repo], self.tags[body["targetRepo"]]
         if tag in self.refused:
             return Reply(403, "no right to do so")
-        for name in [tag] if tag else list(self.tags["src"]):
-            self.tags["dst"][body.get("targetTag") or name] = self.tags["src"][name]
+        for name in [tag] if tag else list(source):
+            target[body.get("targetTag") or name] = source[name]
             if not body["copy"]:
-                del self.tags["src"][name]
+                del source[name]
         return Reply(200, "ok")
 
     def promote(self, **given: Any) -> dict[str, Any]:
@@ -291,3 +299,98 @@ def test_second_tag_in_the_same_image_needs_no_copies(registry: Registry) -> Non
     assert actions(values) == {"1.0": "promoted"}
     assert plan.changed
     assert len(registry.server.asked) <= 3
+
+
+def rehearse_and_run(
+    registry: Registry, tasks: list[dict[str, Any]], folder: Path, patched: pytest.MonkeyPatch
+) -> list[dict[str, str]]:
+    """Run tasks in check mode, then without, and compare diffs and results. Return the actions."""
+
+    def by_tag(values: dict[str, Any]) -> dict[str, Any]:
+        return {entry["tag"]: entry for entry in values["tags"]}
+
+    patched.setenv(run_folder.VARIABLE, str(folder))
+    rehearsed = []
+    for given in tasks:
+        made = registry.server.operation(DockerPromoteOperation, given, check=True)
+        plan = made.plan()
+        if plan.changed:
+            made.predict(plan)
+        rehearsed.append((plan.before, plan.after, by_tag(plan.result)))
+    assert not [name for name in registry.server.asked if name.endswith("/promote")]
+    done = [registry.server.run(DockerPromoteOperation, given) for given in tasks]
+    assert rehearsed == [(plan.before, plan.after, by_tag(values)) for plan, values in done]
+    return [actions(values) for _plan, values in done]
+
+
+@pytest.mark.parametrize("given", [{"tag": "1.0"}, {"tags": ["1.0", "2.0"]}, {"all_tags": True}])
+@pytest.mark.parametrize("copy", [True, False])
+def test_chain_of_promotions_is_predicted(
+    registry: Registry,
+    given: dict[str, Any],
+    copy: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Verify an image in three stages, with signatures and a referrer that has a tag."""
+    child = registry.push(None)
+    image = registry.push("1.0", manifests=[{"digest": child}])
+    registry.push("2.0")
+    registry.sign(image)
+    registry.sign(child)
+    registry.push("sbom", subject={"digest": image})
+    registry.tags["dst"]["0.9"] = registry.tags["end"]["1.0"] = b'{"label": "old"}'
+    steps = [("src", "dst"), ("dst", "end")]
+    tasks = [
+        {"repo": repo, "target_repo": target, "image": "app", "copy": copy, **given}
+        for repo, target in steps
+    ]
+    _first, second = rehearse_and_run(registry, tasks, tmp_path, monkeypatch)
+    assert second["1.0"] == second["sbom"] == "promoted"
+    assert len([tag for tag in second if tag.startswith("sha256-")]) == 2
+
+
+def test_tag_with_more_signatures_stays_in_a_predicted_chain(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signature = registry.sign(registry.push("1.0"), layers=[{"digest": ONE}])
+    more = json.dumps({"layers": [{"digest": ONE}, {"digest": TWO}]}).encode()
+    registry.tags["dst"][signature] = more
+    steps = [("src", "1.0", "dst", "rc"), ("dst", "rc", "end", "1.0"), ("end", "1.0", "end", "new")]
+    tasks = [
+        {"repo": repo, "tag": tag, "target_repo": target, "image": "app", "target_tag": target_tag}
+        for repo, tag, target, target_tag in steps
+    ]
+    _first, second, _third = rehearse_and_run(registry, tasks, tmp_path, monkeypatch)
+    assert second == {"rc": "promoted", signature: "promoted"}
+    assert registry.tags["end"][signature] == more
+
+
+def test_image_of_a_promoted_build_is_predicted(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path))
+    client = RepoClient(registry.server.task(check=True))
+    for name, sha256 in (("manifest.json", "a" * 64), ("list.manifest.json", "b" * 64)):
+        listing.predict(client, "src", f"app/1.0/{name}", listing.StoredItem(1, sha256))
+    listing.predict(client, "src", "other/app/2.0/manifest.json", listing.StoredItem(1, "c" * 64))
+    given = {"repo": "src", "target_repo": "dst", "image": "app", "all_tags": True}
+    plan, values = registry.server.run(DockerPromoteOperation, given, check=True)
+    assert plan.after == {"dst/app:1.0": f"sha256:{'b' * 64}"}
+    assert actions(values) == {"1.0": "promoted"}
+
+
+def test_image_that_is_not_pushed_yet_is_predicted_in_all_stages(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path))
+    registry.tags["end"]["1.0"] = b'{"label": "old"}'
+    given = {"image": "app", "tag": "1.0"}
+    first = {**given, "repo": "src", "target_repo": "dst", "pending": True}
+    made = registry.server.operation(DockerPromoteOperation, first, check=True)
+    made.predict(made.plan())
+    second = {**given, "repo": "dst", "target_repo": "end"}
+    plan, values = registry.server.run(DockerPromoteOperation, second, check=True)
+    assert plan.after == {"end/app:1.0": "(not pushed yet)"}
+    assert values["source_digest"] is None
+    assert actions(values) == {"1.0": "promoted"}

@@ -13,7 +13,8 @@ from .. import aql
 from ..client import RepoClient
 from ..image_names import UNTAGGED, ImageReference, subject_of
 from . import registry
-from .registry import PRESENT, ManifestContent
+from .predicted_tags import PredictedTag
+from .registry import EXPECTED, PRESENT, ManifestContent
 
 _NAMED = 3
 #: Maximum number of manifests that are read to find referrers without the endpoint for them.
@@ -29,6 +30,7 @@ class TagState:
 
     :param copy: whether the tag is copied; otherwise it is moved
     :param owners: tags of the images to which the tag is attached
+    :param subject: digest to which the tag is attached
     :param is_extended: whether the target has all content of an attached tag, and more, such as
         another signature, which a promotion would remove
     """
@@ -39,6 +41,7 @@ class TagState:
     target: str | None
     copy: bool = True
     owners: tuple[str, ...] = ()
+    subject: str | None = None
     is_extended: bool = False
 
     @property
@@ -92,7 +95,7 @@ class TagState:
 
 
 def _known_digest(digest: str | None) -> str | None:
-    return None if digest == PRESENT else digest
+    return None if digest in (PRESENT, EXPECTED) else digest
 
 
 def states_of(
@@ -109,13 +112,22 @@ class Attachments:
     """The attached tags of an image in the source of a promotion.
 
     :param copy: whether the promotion copies; otherwise it moves
+    :param predicted: tags of the source that earlier tasks in check mode would create
     """
 
     def __init__(
-        self, client: RepoClient, source: ImageReference, target: ImageReference, *, copy: bool
+        self,
+        client: RepoClient,
+        source: ImageReference,
+        target: ImageReference,
+        *,
+        copy: bool,
+        predicted: Mapping[str, PredictedTag],
     ) -> None:
         self._client, self._source, self._target, self._copy = client, source, target, copy
-        self._tags = registry.tags(client, source.repo, source.name) or []
+        self._predicted = predicted
+        listed = registry.tags(client, source.repo, source.name) or []
+        self._tags = list(dict.fromkeys((*listed, *predicted)))
         self._attached = [tag for tag in self._tags if subject_of(tag) is not None]
         self._contents: dict[str, tuple[str | None, ManifestContent]] = {}
 
@@ -150,7 +162,13 @@ class Attachments:
         belonging = list(bounded(self._client.connections, belonging_to, images))
         digests: set[str] = set().union(*belonging)
         subjects = {tag: subject_of(tag) or "" for tag in self._attached}
-        subjects.update(self._tagged_referrers(digests, known, warn))
+        # a predicted image has only the referrers that are promoted with it
+        pairs = zip(images, belonging, strict=True)
+        stored = [own for state, own in pairs if state.tag not in self._predicted]
+        subjects.update(self._tagged_referrers(set().union(*stored), known, warn))
+        subjects.update(
+            {tag: each.subject for tag, each in self._predicted.items() if each.subject is not None}
+        )
         names = [tag for tag, each in subjects.items() if each in digests and tag not in known]
         needed: set[str] = set()  # digests that belong to tags that stay in the source
         if names and not self._copy:
@@ -164,6 +182,7 @@ class Attachments:
             replace(
                 state,
                 copy=self._copy or subjects[state.tag] in needed,
+                subject=subjects[state.tag],
                 owners=tuple(
                     image.tag
                     for image, own in zip(images, belonging, strict=True)
@@ -192,9 +211,19 @@ class Attachments:
         return list(bounded(self._client.connections, marked, states))
 
     def _content(self, reference: str) -> tuple[str | None, ManifestContent]:
-        """Return digest and content of a manifest in the source, which is read once."""
+        """Return digest and content of a manifest in the source, which is read once.
+
+        The content of a predicted tag is read where it is now.
+        """
         if reference not in self._contents:
-            found = registry.content(self._client, self._source, reference)
+            known = self._predicted.get(reference)
+            found: tuple[str, ManifestContent] | None
+            if known is None:
+                found = registry.content(self._client, self._source, reference)
+            elif known.origin is None:
+                found = known.digest, ManifestContent()
+            else:
+                found = registry.content(self._client, known.origin, str(known.origin.tag))
             self._contents[reference] = found or (None, ManifestContent())
         return self._contents[reference]
 

@@ -24,10 +24,9 @@ from ..image_names import ImageReference, image_of, refuse_plus, subject_of
 from ..service import SERVICE
 from . import registry
 from .attached import Attachments, TagState, states_of
+from .predicted_tags import PredictedTag, predict, predicted_tags
 
 _HINT_NOT_FOUND = "the tag, the image or a repository is missing, or a repository is not local"
-#: Digest in the diff of a tag that does not exist yet.
-_EXPECTED = "(not pushed yet)"
 _SELECTIONS = ("tag", "tags", "all_tags")
 
 
@@ -56,6 +55,20 @@ class Attempt:
     def owners(self) -> tuple[str, ...]:
         """Return the tags of the images to which the tag is attached."""
         return () if self.tag is None else self.states[0].owners
+
+
+@dataclass(frozen=True)
+class TagPromotions:
+    """What a plan promotes.
+
+    :param states: states of all tags
+    :param requests: the tags of each promotion, with the tag that it names
+    :param absent: error for tags that a build of the run must push first
+    """
+
+    states: Sequence[TagState]
+    requests: Sequence[tuple[str | None, Sequence[TagState]]] = ()
+    absent: ToolchainError | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,14 +130,15 @@ class DockerPromoteOperation:
         ):
             raise invalid(f"'{self._source}' would be promoted to itself")
         self._client = RepoClient(task)
+        self._predicted = predicted_tags(self._client, self._source)
 
     def plan(self) -> Plan:
         plan, soak = self._plan(), self._options.soak
-        if soak is None or not plan.changed or isinstance(plan.data, ToolchainError):
+        if soak is None or not plan.changed or plan.data.absent is not None:
             return plan
-        states, requests = plan.data
-        self._require_soak(soak, [state for _tag, some in requests for state in some])
-        return unchanged(self._result(states, {})) if soak.check_only else plan
+        promotions: TagPromotions = plan.data
+        self._require_soak(soak, [state for _tag, some in promotions.requests for state in some])
+        return unchanged(self._result(promotions.states, {})) if soak.check_only else plan
 
     def _require_soak(self, soak: ImageSoak, states: Sequence[TagState]) -> None:
         """Raise an error unless the builds of all images have been in the status for long enough.
@@ -138,8 +152,12 @@ class DockerPromoteOperation:
         ]
 
         def build_of(tag: str) -> BuildKey:
-            item = image_item(self._client, f"{self._source}:{tag}")
-            label = f"the image '{self._source}:{tag}'"
+            label, place = f"the image '{self._source}:{tag}'", f"{self._source}:{tag}"
+            if (known := self._predicted.get(tag)) is not None:
+                if known.origin is None:
+                    raise not_built(f"the build of {label}", soak.status, soak.duration)
+                place = f"{known.origin}:{known.origin.tag}"
+            item = image_item(self._client, place)
             return build_named_by(label, item["properties"], soak.project)
 
         require_builds(self._client, bounded(self._client.connections, build_of, tags), soak)
@@ -156,11 +174,17 @@ class DockerPromoteOperation:
             if found == registry.PRESENT:
                 message = f"cannot check whether {name} has {self._digest}"
                 raise ToolchainError("rejected", f"{message}: the server does not return digests")
-            if found != self._digest:
+            if found not in (self._digest, registry.EXPECTED):
                 message = f"{name} has {found}, but image specifies {self._digest}"
                 raise ToolchainError("conflict", f"{message}: nothing was promoted")
         if self._options.attached and states and self._source != self._target:
-            attachments = Attachments(self._client, self._source, self._target, copy=self._copy)
+            attachments = Attachments(
+                self._client,
+                self._source,
+                self._target,
+                copy=self._copy,
+                predicted=self._predicted,
+            )
             states += attachments.states(states, self._task.warn)
             states = states if self._options.force else attachments.marked(states)
         force = self._options.force
@@ -184,7 +208,7 @@ class DockerPromoteOperation:
         after = _shown(self._target, {state.target_tag: state.source for state in pending})
         action: Action = "update" if before else "create"
         result = self._result(states, {tag_state.tag: tag_state.promoted for tag_state in pending})
-        return Plan(before, after, action, result=result, data=(states, requests))
+        return Plan(before, after, action, result=result, data=TagPromotions(states, requests))
 
     def _read(self) -> tuple[list[TagState], bool]:
         """Read the tags in source and target.
@@ -194,21 +218,29 @@ class DockerPromoteOperation:
         """
         names, is_image = self._names, False
         if names is None:
-            source, every = self._all_tags(self._source)
-            target, _every = self._all_tags(self._target)
+            known = {tag: predicted.digest for tag, predicted in self._predicted.items()}
+            source, every = self._all_tags(self._source, known)
+            target, _every = self._all_tags(self._target, {})
             names = {tag: tag for tag in source or ({} if self._copy else target)}
             is_image = len(source) == every
         else:
-            source = self._some_tags(self._source, list(names))
+            source = self._source_tags(list(names))
             target = self._some_tags(self._target, list(names.values()))
         return states_of(names, source, target, copy=self._copy), is_image
 
-    def _all_tags(self, image: ImageReference) -> tuple[dict[str, str], int]:
+    def _all_tags(
+        self, image: ImageReference, predicted: Mapping[str, str]
+    ) -> tuple[dict[str, str], int]:
         """Return the tags that the task may promote, and the number of all tags."""
-        found = registry.manifests(self._client, image.repo, image.name)
+        found = {**registry.manifests(self._client, image.repo, image.name), **predicted}
         attached = self._options.attached
         wanted = {tag: digest for tag, digest in found.items() if attached or not subject_of(tag)}
         return wanted, len(found)
+
+    def _source_tags(self, tags: Sequence[str]) -> dict[str, str]:
+        """Return the digests of tags in the source, also of those that earlier tasks create."""
+        known = {tag: self._predicted[tag].digest for tag in tags if tag in self._predicted}
+        return {**self._some_tags(self._source, [tag for tag in tags if tag not in known]), **known}
 
     def _some_tags(self, image: ImageReference, tags: Sequence[str]) -> dict[str, str]:
         return registry.manifests_of(self._client, image.repo, image.name, tags)
@@ -229,12 +261,16 @@ class DockerPromoteOperation:
         open_states = [state for state in states if not state.is_done]
         for state in open_states:
             self._warn_of_overwriting(state)
+        tags = ", ".join(state.tag for state in open_states if state.source is None) or "*"
+        self._task.warn(
+            f"'{self._source}:{tags}' does not exist yet: a build of this run must push it"
+        )
         before = _shown(self._target, {state.target_tag: state.target for state in open_states})
-        coming = {state.target_tag: state.source or _EXPECTED for state in open_states}
-        after = _shown(self._target, coming or {"*": _EXPECTED})
+        coming = {state.target_tag: state.source or registry.EXPECTED for state in open_states}
+        after = _shown(self._target, coming or {"*": registry.EXPECTED})
         action: Action = "update" if before else "create"
         result = self._result(states, {state.tag: state.promoted for state in open_states})
-        return Plan(before, after, action, result=result, data=absent)
+        return Plan(before, after, action, result=result, data=TagPromotions(states, absent=absent))
 
     def _absent(self, states: Sequence[TagState]) -> ToolchainError | None:
         """Return the error for tags that are missing in the source and not yet promoted."""
@@ -276,15 +312,34 @@ class DockerPromoteOperation:
 
     def preflight(self, plan: Plan) -> None:
         soak = self._options.soak
-        if soak is not None and isinstance(plan.data, ToolchainError):
+        if soak is not None and plan.data.absent is not None:
             raise not_built(f"the build of '{self._source}'", soak.status, soak.duration)
 
+    def predict(self, plan: Plan) -> None:
+        for state in plan.data.states:
+            if state.source is None and state.is_done:
+                continue  # it was moved before
+            source, target = self._source, self._target
+            digest: str | None = state.source or registry.EXPECTED
+            origin: ImageReference | None = ImageReference(source.repo, source.name, state.tag)
+            if state.is_extended:
+                digest = state.target
+                origin = ImageReference(target.repo, target.name, state.target_tag)
+            elif state.tag in self._predicted:
+                origin = self._predicted[state.tag].origin
+            elif state.source is None:
+                origin = None
+            value = PredictedTag(str(digest), origin, state.subject)
+            predict(self._client, target, state.target_tag, value)
+
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        if isinstance(plan.data, ToolchainError):
-            raise plan.data
-        states: list[TagState]
-        states, requests = plan.data
-        attempts = [Attempt(f"'{self._source}:{tag}'", tag, some) for tag, some in requests]
+        promotions: TagPromotions = plan.data
+        if promotions.absent is not None:
+            raise promotions.absent
+        states = promotions.states
+        attempts = [
+            Attempt(f"'{self._source}:{tag}'", tag, some) for tag, some in promotions.requests
+        ]
 
         def work(attempt: Attempt) -> None:
             owners = attempt.owners

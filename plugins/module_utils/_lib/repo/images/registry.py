@@ -39,6 +39,8 @@ _NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"';,]*\s)?next\b""", re.IGNORECASE)
 _Pairs = list[tuple[str, str]]
 #: Digest of an existing manifest whose digest cannot be read.
 PRESENT = "present"
+#: Digest of a tag that a CI build of this run will push.
+EXPECTED = "(not pushed yet)"
 # If a media type is missing, a registry may convert the manifest and return another digest.
 _MANIFESTS = ", ".join(
     (
