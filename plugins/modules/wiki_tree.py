@@ -119,7 +119,8 @@ options:
     type: dict
   prune:
     description:
-      - Whether to move pages to the trash if this tree wrote them and their file no longer exists.
+      - Whether to move pages to the trash if this tree wrote them and their file no longer exists. Otherwise they stay, and one warning
+        counts them.
       - A page that contains pages of others is kept, with a warning.
     type: bool
     default: false
@@ -136,9 +137,24 @@ options:
   allow_orphaned_comments:
     description:
       - An inline comment of a reader stays if the new body still has the text that it refers to. V(true) lets a new body remove the text of
-        comments; otherwise that is a conflict.
+        comments on every page.
+      - Otherwise a page that would lose comments is left as it is. The other pages are written, and the task then fails with C(conflict).
     type: bool
     default: false
+  allow_orphaned_comments_in:
+    description: Patterns as in O(exclude) for the paths of single pages that may lose the text of comments.
+    type: list
+    elements: str
+  on_edit:
+    description:
+      - What to do with a page that somebody edited after the tree wrote it, and that differs from its file or has no file. The return
+        value C(edited) names these pages.
+      - V(overwrite) replaces the edit. V(warn) replaces it too, and names the page, the author and the time in a warning. With V(fail), the
+        page is left as it is. The other pages are written, and the task then fails with C(conflict).
+      - The mark of the page contains the version that the tree wrote, so V(warn) and V(fail) require O(mark=true).
+    type: str
+    choices: [overwrite, warn, fail]
+    default: overwrite
   restrictions:
     description:
       - Who may read and change every page of the tree. An operation that is not set is not managed.
@@ -210,7 +226,8 @@ EXAMPLES = r"""
 RETURN = r"""
 pages:
   description:
-    - Pages of the tree, parents first, and pages that were moved to the trash. After a failure, the pages that were processed.
+    - Pages of the tree, parents first, and pages that were moved to the trash. After a failure of the server, the pages that were
+      processed.
     - A page that would be created in check mode has no ID and no URL.
   returned: success
   type: list
@@ -237,14 +254,19 @@ pages:
       type: str
       returned: always
     action:
-      description: V(created), V(adopted), V(moved), V(renamed), V(updated), V(unchanged) or V(deleted).
+      description: V(created), V(adopted), V(moved), V(renamed), V(updated), V(unchanged), V(deleted), or V(failed) for a page that is left
+        as it is, although it differs.
       type: str
       returned: always
     changes:
       description: Differences, as dictionaries with C(field), C(before) and C(after).
       type: list
       elements: dict
-      returned: with C(--diff)
+      returned: with C(--diff), or with C(error)
+    error:
+      description: Why the page is left as it is, as C(error) of the task, with C(msg).
+      type: dict
+      returned: if C(action) is V(failed)
   sample:
     - path: index.md
       id: "2001"
@@ -258,6 +280,40 @@ problems:
   type: list
   elements: str
   sample: ["guide/install.md:12: the target of the link 'setup.md' does not exist in src"]
+edited:
+  description: Pages that somebody edited after the tree wrote them, and that differ from their files. See O(on_edit).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    path:
+      description: Path of the file below O(src).
+      type: str
+      returned: always
+    id:
+      description: The id of the page.
+      type: str
+      returned: always
+    title:
+      description: The title of the page.
+      type: str
+      returned: always
+    author:
+      description: Who saved the present version. Empty if the server does not tell.
+      type: str
+      returned: always
+    time:
+      description: When the present version was saved, in UTC. Empty if the server does not tell.
+      type: str
+      returned: always
+  sample:
+    - {path: guide/install.md, id: "2002", title: Install, author: jdoe, time: "2026-11-20T08:15:00Z"}
+without_file:
+  description: Pages that this tree wrote, and that have no file any more. With O(mark=false), all pages below its root that have no file.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{id: "2003", title: Old news, url: "https://wiki.example/display/REL/Old+news"}]
 drafts:
   description: Paths of the drafts that are left out.
   returned: success

@@ -71,7 +71,10 @@ class Tree:
         settings = {"timeout": 10.0, "retries": 0, "retry_max_wait": 0.0}
         given = {"url": self.sandbox.urls["wiki"], **login, **settings, **self.connection}
         task = Task(
-            resolve(SERVICES["wiki"], given.get, environ={}), self.warnings.append, read_only=check
+            resolve(SERVICES["wiki"], given.get, environ={}),
+            self.warnings.append,
+            read_only=check,
+            diff=more.pop("diff", False),
         )
         options = {"src": str(self.folder), "space": "REL", "parent_id": "1003", **more}
         operation = WikiTreeOperation(task, build(WikiTreeOptions, **options))
@@ -81,12 +84,15 @@ class Tree:
             result = dict(plan.result)
             if plan.changed and not check:
                 result |= operation.apply(plan)
+            elif plan.failure is not None:
+                raise plan.failure
             elif plan.changed:
                 operation.preflight(plan)
         finally:
             self.http = task.accounting.as_dict()
         self.pages, self.comments = result["pages"], result["comments"]
-        self.drafts = result["drafts"]
+        self.drafts, self.edited = result["drafts"], result["edited"]
+        self.without_file = result["without_file"]
         return plan.changed, {page["path"]: page["action"] for page in result["pages"]}
 
     def fails(self, **more: Any) -> ToolchainError:
@@ -578,24 +584,163 @@ def test_missing_library_is_reported_once(tree: Tree, monkeypatch: pytest.Monkey
     assert tree.http["requests"] == 0
 
 
-def test_inline_comments_are_kept_unless_disabled(tree: Tree) -> None:
+MARKER = '<ac:inline-comment-marker ac:ref="{}">{}</ac:inline-comment-marker>'
+
+
+def commented(tree: Tree, title: str, text: str) -> None:
+    """Replace the body of a page, as another user, by a commented passage."""
+    page = tree.page(title)
+    number = page["version"]["number"] + 1
+    value = f"<h1>{title}</h1><p>{MARKER.format(number, text)}</p>"
+    body = {"storage": {"value": value, "representation": "storage"}}
+    members = {"type": "page", "title": title, "version": {"number": number}, "body": body}
+    tree.send("PUT", f"/{page['id']}", members)
+
+
+@pytest.mark.parametrize(
+    "consent",
+    [
+        {"allow_orphaned_comments": True},
+        {"allow_orphaned_comments_in": ["guide/second.md"]},
+        {"allow_orphaned_comments_in": ["*/sec*"]},
+    ],
+)
+def test_inline_comments_are_kept_unless_disabled(tree: Tree, consent: dict[str, Any]) -> None:
     tree()
-    page = tree.page("Second")
-    marker = '<ac:inline-comment-marker ac:ref="{}">{}</ac:inline-comment-marker>'
-    for number, (text, lost) in enumerate((("do it", 0), ("gone", 1)), 2):
-        marked = f"<p>{marker.format(number, text)}</p>"
-        members = {"type": "page", "title": "Second", "version": {"number": 2 * number - 2}}
-        body = {"storage": {"value": f"<h1>Second</h1>{marked}", "representation": "storage"}}
-        tree.send("PUT", f"/{page['id']}", {**members, "body": body})
+    for text, lost in (("do it", 0), ("gone", 1)):
+        commented(tree, "Second", text)
         if lost:
-            error = tree.fails()
+            error = tree.fails(allow_orphaned_comments_in=["index.md"])
             assert error.kind == "conflict"
             assert "guide/second.md: 1 inline comments of readers" in error.message
-        done = tree(allow_orphaned_comments=bool(lost))[1]
+            assert tree.http["writes"] == 0
+        done = tree(**(consent if lost else {}))[1]
         assert done["guide/second.md"] == "updated"
         assert tree.comments == {"kept": 1 - lost, "lost": lost}
-        assert (marker.format(number, text) in tree.body("Second")) is not bool(lost)
+        assert (text in tree.body("Second")) is not bool(lost)
         assert not tree()[0]
+
+
+def test_page_that_would_lose_comments_does_not_stop_the_others(tree: Tree) -> None:
+    tree()
+    commented(tree, "Second", "gone")
+    tree.write({"index.md": "# Guidebook\n\nnew\n", "guide/third.md": "# Third\n"})
+    rows = []
+    for check in (True, False):
+        error = tree.fails(check=check, diff=True)
+        assert error.kind == "conflict"
+        assert "1 of 6 pages failed, the first: guide/second.md: 1 inline comment" in error.message
+        found = {row["path"]: row["action"] for row in error.result["pages"]}
+        rows.append(found)
+        assert [change["field"] for change in row_of(error, "guide/second.md")["changes"]] == [
+            "body"
+        ]
+        assert error.result["comments"] == {"kept": 0, "lost": 0}
+        assert error.result.get("changed") is (None if check else True)
+    assert rows[0] == rows[1]
+    assert rows[0]["index.md"] == "updated"
+    assert rows[0]["guide/third.md"] == "created"
+    assert rows[0]["guide/second.md"] == "failed"
+    assert "new" in tree.body("Guidebook")
+    assert "gone" in tree.body("Second")
+    assert tree.fails().result.get("changed") is None
+    assert tree.http["writes"] == 0
+
+
+def test_page_waits_for_the_title_of_a_page_that_is_left(tree: Tree) -> None:
+    tree()
+    commented(tree, "Second", "gone")
+    tree.write({"guide/second.md": "# Other\n", "guide/third.md": "# Second\n"})
+    error = tree.fails()
+    assert "2 of 6 pages failed" in error.message
+    assert "depends on a page that is left" in row_of(error, "guide/third.md")["error"]["msg"]
+    assert tree.page("Other") == {}
+    tree(allow_orphaned_comments_in=["guide/second.md"])
+    assert not tree()[0]
+
+
+def row_of(error: ToolchainError, path: str) -> dict[str, Any]:
+    return next(row for row in error.result["pages"] if row["path"] == path)
+
+
+def edited(tree: Tree, title: str, body: str) -> None:
+    page = tree.page(title)
+    content = {"storage": {"value": body, "representation": "storage"}}
+    number = page["version"]["number"] + 1
+    members = {"type": "page", "title": title, "version": {"number": number}, "body": content}
+    tree.send("PUT", f"/{page['id']}", members)
+
+
+def test_pages_that_somebody_edited_are_named(tree: Tree) -> None:
+    assert tree()[0]
+    assert tree.edited == []
+    edited(tree, "Second", "<p>by hand</p>")
+    edited(tree, "guide", tree.body("guide"))  # a save without a change
+    tree.write({"index.md": "# Guidebook\n\nnew\n"})
+    for check in (True, False):
+        tree.warnings.clear()
+        assert tree(check=check, on_edit="warn" if check else "overwrite")[0]
+        (entry,) = tree.edited
+        assert (entry["path"], entry["title"]) == ("guide/second.md", "Second")
+        assert entry["author"] == "reporter"
+        assert entry["time"].endswith("Z")
+        words = "guide/second.md: the page 'Second'"
+        assert [words in each for each in tree.warnings] == ([True] if check else [])
+    assert "by hand" not in tree.body("Second")
+    assert not tree(on_edit="fail")[0]
+    assert tree.edited == []
+
+
+def test_edited_pages_are_left_and_the_others_are_written(tree: Tree) -> None:
+    tree()
+    edited(tree, "Second", "<p>by hand</p>")
+    edited(tree, "First steps", "<p>by hand</p>")
+    tree.write({"index.md": "# Guidebook\n\nnew\n", "guide/first.md": None})
+    for check in (True, False):
+        error = tree.fails(on_edit="fail", prune=True, check=check)
+        assert error.kind == "conflict"
+        assert "was edited by reporter at" in error.message
+        assert {entry["title"] for entry in error.result["edited"]} == {"Second", "First steps"}
+    assert "new" in tree.body("Guidebook")
+    assert "by hand" in tree.body("Second")
+    assert "by hand" in tree.body("First steps")
+    tree(prune=True)
+    assert not tree(on_edit="fail", prune=True)[0]
+
+
+def test_pages_without_a_file_are_counted_in_one_line(tree: Tree) -> None:
+    tree()
+    tree.write({"index.md": "# Guidebook\n", "guide/first.md": None, "old.xml": None})
+    tree.warnings.clear()
+    for _run in range(2):
+        tree()
+        (line,) = tree.warnings
+        assert "2 pages of the tree without a file stay on the wiki (" in line
+        assert "set prune" in line
+        assert {page["title"] for page in tree.without_file} == {"First steps", "Old & new"}
+        tree.warnings.clear()
+    tree.make("Of others", tree.page("guide")["id"])
+    tree(mark=False)
+    titles = {page["title"] for page in tree.without_file}
+    assert titles == {"First steps", "Old & new", "Of others"}
+    assert tree.warnings == []
+    tree(prune=True)
+    assert tree.without_file == []
+
+
+def test_diff_has_the_titles_of_the_parents(tree: Tree) -> None:
+    tree(check=True)
+    assert "parent: Release notes" in tree.diff[1]
+    tree()
+    other = tree.make("Elsewhere")
+    number = tree.page("Second")["version"]["number"] + 1
+    members = {"type": "page", "title": "Second", "version": {"number": number}}
+    members["ancestors"] = [{"id": other}]
+    content = {"value": tree.body("Second"), "representation": "storage"}
+    tree.send("PUT", f"/{tree.page('Second')['id']}", {**members, "body": {"storage": content}})
+    tree(check=True)
+    assert "parent: Elsewhere" in tree.diff[0]
+    assert "parent: guide" in tree.diff[1]
 
 
 def test_permission_lost_midway_is_reported_with_the_completed_pages(tree: Tree) -> None:

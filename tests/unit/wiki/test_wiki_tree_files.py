@@ -262,7 +262,10 @@ def test_raw_html_is_checked_like_markdown(folder: Folder) -> None:
     folder.file("y.md", "<h2 id='E'>g</h2>\n\n## h")
     assert folder.problems() == [
         "x.md:3: the image 'b.png' does not exist in src",
-        "x.md:4: the target of the link 'c.md' does not exist in src: correct it, or set link_base",
+        (
+            "x.md:4: the target of the link 'c.md' does not exist in src: correct it, or set broken_links"
+            " to warn"
+        ),
     ]
     folder.write(**{"b.png": "", "c.md": "# C"})
     body = folder()["x.md"].body
@@ -290,7 +293,7 @@ def test_links_to_other_files_of_the_repository_get_the_base(folder: Folder, lin
     folder.file("x.md", link)
     page = folder(link_base="https://git.example/main/")["x.md"]
     assert page.body == f'<p><a href="{LINKS[link]}">a</a></p>'
-    assert "does not exist in src" in folder.problems()[0]
+    assert "does not exist in src: correct it, or set link_base" in folder.problems()[0]
 
 
 def test_base_without_a_repository_is_that_of_src(folder: Folder) -> None:

@@ -389,8 +389,8 @@ class WikiClient(WikiExchange):
         if not self.predicted.has_space(key):
             self._read(lambda pages: pages.require_space(key))
 
-    def require_parent(self, page_id: str, space: str | None, child: str = "") -> None:
-        """Check the parent of a page, which may be a folder in the cloud.
+    def require_parent(self, page_id: str, space: str | None, child: str = "") -> Page:
+        """Return the parent of a page, which may be a folder in the cloud.
 
         Raises `not_found` if it is missing or not visible, `conflict` if it is in another space,
         `rejected` if it is the page `child` or a descendant of that page.
@@ -408,6 +408,18 @@ class WikiClient(WikiExchange):
         if child and child in (found.id, *self.ancestors(found)):
             message = f"the page {page_id} cannot be the parent: it is the page itself, or below it"
             raise ToolchainError("rejected", f"parent_id: {message}")
+        return found
+
+    def shown_parent(self, page_id: str) -> str:
+        """Return the title of a parent for a diff, or its id if the account cannot see it."""
+        purpose = f"reading the parent page {page_id}"
+        try:
+            found = self._read(lambda pages: pages.parent(purpose, page_id))
+        except ToolchainError as error:
+            if error.kind != "permission":
+                raise
+            found = None
+        return page_id if found is None else found.title
 
     def ancestors(self, page: Page) -> list[str]:
         """Return the ids of the ancestors of a page."""

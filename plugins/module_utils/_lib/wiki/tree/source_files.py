@@ -119,7 +119,10 @@ _SAMPLE = 4096
 class TreeOptions:
     """Options for a folder that becomes a tree of pages."""
 
-    option_rules: ClassVar[tuple[Rule, ...]] = (Rule("prune", requires="mark=true"),)
+    option_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("prune", requires="mark=true"),
+        Rule("on_edit", requires="mark=true"),
+    )
 
     src: PathText
     space: str
@@ -136,6 +139,8 @@ class TreeOptions:
     max_deletions: NotNegative = 10
     adopt: bool = False
     allow_orphaned_comments: bool = False
+    allow_orphaned_comments_in: list[str] | None = None
+    on_edit: Literal["overwrite", "warn", "fail"] = "overwrite"
     restrictions: RestrictedOperations | None = None
     force: bool = False
     mark: bool = True

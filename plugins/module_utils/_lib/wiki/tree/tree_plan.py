@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
+from ...core.globs import Patterns
 from ...core.json_text import member
 from ...core.module.sealing import PlannedChange
 from ..additions import (
@@ -23,7 +23,7 @@ from ..additions import (
 from ..client import WikiClient
 from ..formats.comparison import alike, excerpt, readable
 from ..formats.inline_comments import comment_counts, with_comments
-from ..page import Page
+from ..page import Page, author_of
 from ..pages.restrictions import PageRestrictions, restrict_of
 from .existing_pages import KEY, ExistingTree, TreeMark, TreeReader, mark_of
 from .source_files import ROOT, TreeOptions, possible_keys
@@ -38,7 +38,11 @@ class PagePlan:
     """Plan of a page.
 
     `wanted`: None if the page will be deleted. `page`: the existing page; None if it is new.
-    `fields`: names of the fields that differ. `parent`: title of the parent, for the diff.
+    `fields`: names of the fields that differ.
+    `parents`: titles of the parent before and after, for the diff.
+    `comments`: numbers of inline comments that the page keeps and loses.
+    `error`: why the page is left as it is, although it differs.
+    `refused`: the changes that the error prevents.
     """
 
     path: str
@@ -46,15 +50,44 @@ class PagePlan:
     page: Page | None
     fields: set[str] = field(default_factory=set)
     adopted: bool = False
-    parent: str = "-"
+    parents: tuple[str, str] = ("-", "-")
     additions: Sequence[PageAddition] = ()
+    comments: tuple[int, int] = (0, 0)
+    error: ToolchainError | None = None
+    refused: Sequence[Mapping[str, object]] = ()
+
+    @property
+    def name(self) -> str:
+        return self.path
 
     @property
     def saves(self) -> bool:
         return bool(self.fields & SAVED)
 
     @property
+    def is_edited(self) -> bool:
+        """Return whether the plan replaces what somebody saved after the tree wrote the page."""
+        mark = None if self.page is None else mark_of(self.page)
+        if self.page is None or mark is None or mark.version is None:
+            return False
+        return mark.version != self.page.version and (self.saves or self.wanted is None)
+
+    def edit(self) -> dict[str, Any]:
+        """Return the entry in the return value `edited`."""
+        page = self.page
+        author = author_of(page)
+        return {
+            "path": self.path,
+            "id": page and page.id,
+            "title": page and page.title,
+            "author": author.by,
+            "time": author.at,
+        }
+
+    @property
     def action(self) -> str:
+        if self.error is not None:
+            return "failed"
         if self.wanted is None:
             return "deleted"
         if self.page is None:
@@ -71,7 +104,7 @@ class PagePlan:
         is_created_empty = "restrictions" in self.fields and wanted is not None and wanted.body
         saved = self.saves and (page is not None or is_created_empty)
         version = (1 if page is None else page.version) + bool(now is None and saved)
-        return {
+        row: dict[str, object] = {
             "path": self.path,
             "id": None if page is None else page.id,
             "title": page.title if wanted is None and page is not None else wanted and wanted.title,
@@ -79,6 +112,10 @@ class PagePlan:
             "url": None if page is None else page.url,
             "action": self.action,
         }
+        if self.error is not None:
+            row["error"] = {**self.error.as_dict(), "msg": self.error.message}
+            row["changes"] = list(self.refused)
+        return row
 
     @property
     def restrict(self) -> Callable[[Page], None] | None:
@@ -93,7 +130,7 @@ class PagePlan:
         was, will = self._bodies()
         sides: dict[str, tuple[object, object]] = {
             "title": (page and page.title, wanted.title),
-            "parent": (page and page.parent, self.parent),
+            "parent": (page and self.parents[0], self.parents[1]),
             "mark": (self._marked(), self.path),
             "body": (was if page else None, will),
         }
@@ -111,8 +148,7 @@ class PagePlan:
         more = {False: "", True: ""}  # before and after
         for after in more:
             if "parent" in self.fields:
-                above = self.parent if after else (self.page and self.page.parent) or "-"
-                more[after] += f"parent: {above}\n"
+                more[after] += f"parent: {self.parents[after]}\n"
             if "mark" in self.fields:
                 more[after] += f"file: {self.path if after else self._marked()}\n"
             more[after] += "".join(addition.text(after=after) for addition in self.additions)
@@ -171,12 +207,14 @@ class TreePlanner:
         self._client, self._reader, self._options = client, reader, options
         self._parent, self._uses_marks = options.parent_id, options.mark
         self._restrictions, self._warn = restrictions, warn
+        #: Title of the page with the id `parent_id`.
+        self._parent_title = options.parent_id or "-"
         #: Whether to take over pages below the root that do not belong to the tree. Without marks,
         #: pages are matched by their titles only.
         self._adopt = options.adopt or not options.mark
-        #: Numbers of inline comments that the saved pages keep and lose.
-        self.comments = {"kept": 0, "lost": 0}
-        self._counting = threading.Lock()
+        self._may_orphan = Patterns(
+            "allow_orphaned_comments_in", options.allow_orphaned_comments_in
+        )
 
     def plans(self, wanted: Sequence[WantedPage]) -> tuple[ExistingTree | None, list[PagePlan]]:
         """Return the tree on the server, and a plan for each wanted page in the same order.
@@ -193,18 +231,43 @@ class TreePlanner:
             found = {key: pages[page_id] for key, page_id in ids.items()}
         adopted = self._take_by_title(wanted, found, pages, {root_id, former} - {"", None})
         titles = {page.source.key: page.title for page in wanted}
+        orphans = {page.source.key for page in wanted if self._may_orphan.fits(page.source.path)}
+        for warning in self._may_orphan.warnings("no page of the tree"):
+            self._warn(warning)
 
         def planned(page: WantedPage) -> PagePlan:
-            above = page.source.parent
-            key = page.source.key
+            above, key = page.source.parent, page.source.key
             plan = self._planned(page, found.get(key), found.get(above or ""), root_id)
-            return replace(
-                plan,
-                adopted=self._uses_marks and key in adopted,
-                parent=(self._parent or "-") if above is None else titles[above],
-            )
+            if "parent" in plan.fields:
+                after = self._parent_title if above is None else titles[above]
+                plan.parents = self._title_above(plan.page, pages), after
+            plan.adopted = self._uses_marks and key in adopted
+            if plan.comments[1]:
+                message = (
+                    f"{plan.path}: {plan.comments[1]} inline comments of readers lose their place"
+                    " in the text"
+                )
+                if self._options.allow_orphaned_comments or key in orphans:
+                    self._warn(message)
+                else:
+                    cure = "keep the commented text, or name the page in allow_orphaned_comments_in"
+                    plan.error = ToolchainError("conflict", f"{message}: {cure}")
+            return plan
 
         return tree, spread(self._options.parallel, planned, wanted)
+
+    def _title_above(self, page: Page | None, pages: Mapping[str, Page]) -> str:
+        """Return the title of the parent of an existing page, for the diff."""
+        if page is None or page.parent is None:
+            return "-"
+        if page.parent in pages:
+            return pages[page.parent].title
+        ancestors = page.content.get("ancestors")
+        above = ancestors[-1] if isinstance(ancestors, list) and ancestors else None
+        title = member(above, "title")
+        if str(member(above, "id")) == page.parent and isinstance(title, str):
+            return title
+        return self._client.shown_parent(page.parent)
 
     # -- matching ------------------------------------------------------------------------------
 
@@ -227,7 +290,7 @@ class TreePlanner:
             if not is_ours:
                 raise self._foreign(found, page.title)
             if found.shows_parent and self._parent not in (None, found.parent):
-                self._client.require_parent(str(self._parent), self._options.space)
+                self._require_parent()
             return found, None
         former = self._reader.former_tree(wanted) if self._uses_marks else None
         root = None if former is None else self._reader.root(former)
@@ -236,8 +299,12 @@ class TreePlanner:
         if root is None and self._parent is None:
             self._client.require_space(self._options.space)
         elif root is None:
-            self._client.require_parent(str(self._parent), self._options.space)
+            self._require_parent()
         return root, former
+
+    def _require_parent(self) -> None:
+        parent = self._client.require_parent(str(self._parent), self._options.space)
+        self._parent_title = parent.title
 
     def _take_by_title(
         self,
@@ -311,7 +378,7 @@ class TreePlanner:
     def _planned(
         self, wanted: WantedPage, page: Page | None, above: Page | None, root: str
     ) -> PagePlan:
-        """Compare a page. Raises `conflict` if inline comments would be orphaned."""
+        """Compare a page."""
         parent = self._parent if wanted.source.parent is None else (above.id if above else "")
         if page and (not _is_known(page, wanted) or _displaced(page, wanted, parent)):
             page = self._reader.with_body(page)
@@ -323,13 +390,13 @@ class TreePlanner:
             additions.append(PageAttachments(self._client, files_of(entries)).on(page))
         fields = {change.field for change in changes_of(additions)}
         fields |= SAVED if page is None else self._differing(page, wanted, parent, root)
-        if page is not None and fields & SAVED:
-            self._keep_comments(page, wanted)
+        comments = _comments(page, wanted) if page is not None and fields & SAVED else (0, 0)
         if self._restrictions is not None:
             restrictions = self._restrictions.on(page, saves=bool(fields))
             additions.insert(0, restrictions)
             fields |= {change.field for change in changes_of([restrictions])}
-        return PagePlan(wanted.source.path, wanted, page, fields, additions=additions)
+        path = wanted.source.path
+        return PagePlan(path, wanted, page, fields, additions=additions, comments=comments)
 
     def _differing(self, page: Page, wanted: WantedPage, parent: str | None, root: str) -> set[str]:
         """Return the fields of an existing page that differ, apart from its additions."""
@@ -342,24 +409,31 @@ class TreePlanner:
             fields.add("body")
         return fields
 
-    def _keep_comments(self, page: Page, wanted: WantedPage) -> None:
-        if alike(page.body or "", wanted.body, page.space):
-            return
-        before = page.body or ""
-        kept, lost = comment_counts(before, with_comments(before, wanted.body))
-        with self._counting:
-            self.comments["kept"] += kept
-            self.comments["lost"] += lost
-        if lost == 0:
-            return
-        message = (
-            f"{wanted.source.path}: {lost} inline comments of readers lose their place in the text"
-        )
-        if not self._options.allow_orphaned_comments:
-            raise ToolchainError(
-                "conflict", f"{message}: keep the commented text, or set allow_orphaned_comments"
-            )
-        self._warn(message)
+
+def _comments(page: Page, wanted: WantedPage) -> tuple[int, int]:
+    """Return the numbers of inline comments that a new body keeps and loses."""
+    before = page.body or ""
+    if alike(before, wanted.body, page.space):
+        return 0, 0
+    return comment_counts(before, with_comments(before, wanted.body))
+
+
+def without_file(
+    tree: ExistingTree | None, plans: Sequence[PagePlan], *, marked: bool
+) -> list[Page]:
+    """Return the pages of a tree that have no file, parents first.
+
+    :param marked: only pages that the tree has marked; otherwise all pages below its root page
+    """
+    if tree is None:
+        return []
+    marks = tree.own()
+    page_ids = {tree.root.id, *(plan.page.id for plan in plans if plan.page is not None)}
+    return [
+        page
+        for page in tree.pages.values()
+        if page.id not in page_ids and (page.id in marks or not marked)
+    ]
 
 
 def deletions(
@@ -373,8 +447,7 @@ def deletions(
     if tree is None:
         return []
     page_ids = {plan.page.id for plan in plans if plan.page is not None}
-    marks = tree.own()
-    gone = [page for page in tree.pages.values() if page.id in marks and page.id not in page_ids]
+    marks, gone = tree.own(), without_file(tree, plans, marked=True)
     found: list[Page] = []
     for page in reversed(gone):
         below = [child for child in tree.children(page.id) if child not in found]

@@ -76,8 +76,6 @@ class FolderLinks:
         for key, page in folder.pages.items():
             for name in {posixpath.basename(page.path), posixpath.basename(key), page.name} - {""}:
                 self._names.setdefault(name.lower(), []).append(key)
-        #: The option that helps against a link without a target.
-        self.remedy = "link_base" if base is None else "broken_links to warn"
 
     def find(self, page: SourceFile, address: str) -> ResolvedLink | None:
         """Return the target of a link on `page`, or None if the folder has no such file.
@@ -106,23 +104,36 @@ class FolderLinks:
     def elsewhere(self, page: SourceFile, address: str) -> str | None:
         """Return the absolute address of a link to a file of the repository that is not published.
 
-        None for a file that is missing in `src`, above the repository, or without a base. A path
-        that starts with a slash starts at the root of the repository.
+        None for a file that is missing in `src`, above the repository, or without a base.
         """
+        target = self._in_repository(page, address)
+        if self._base is None or target is None:
+            return None
         path, fragment = _split(address)
         query = address.partition("#")[0].partition("?")[2]
-        is_outside = path[0] == "/" or _joined(page, path).split("/")[0] == ".."
-        file = os.path.join(self._folder.root, _joined(page, path))
-        if self._base is None or not (is_outside or os.path.exists(file)):
-            return None
-        root = "" if path[0] == "/" else self._prefix
-        target = posixpath.normpath(posixpath.join(root, _joined(page, path)))
-        if target.split("/")[0] == "..":
-            return None
         ending = "/" if path.endswith("/") else ""
         shown = f"{self._base.rstrip('/')}/{quote('' if target == '.' else target)}{ending}"
         shown = f"{shown}?{query}" if query else shown
         return f"{shown}#{fragment}" if fragment else shown
+
+    def remedy(self, page: SourceFile, address: str) -> str:
+        """Return the option that helps against a link without a target."""
+        helps = self._base is None and self._in_repository(page, address) is not None
+        return "link_base" if helps else "broken_links to warn"
+
+    def _in_repository(self, page: SourceFile, address: str) -> str | None:
+        """Return the path in the repository of a file that is not published.
+
+        None for a file that is missing in `src`, or above the repository. A path that starts with a
+        slash starts at the root of the repository.
+        """
+        path, _fragment = _split(address)
+        is_outside = path[0] == "/" or _joined(page, path).split("/")[0] == ".."
+        if not (is_outside or os.path.exists(os.path.join(self._folder.root, _joined(page, path)))):
+            return None
+        root = "" if path[0] == "/" else self._prefix
+        target = posixpath.normpath(posixpath.join(root, _joined(page, path)))
+        return None if target.split("/")[0] == ".." else target
 
 
 def _split(address: str) -> tuple[str, str]:
@@ -165,7 +176,7 @@ class PageLinks:
             there = self.folder_links.elsewhere(self.page, address)
             if there is not None:
                 return LinkTarget("address", there)
-            cure = f"correct it, or set {self.folder_links.remedy}"
+            cure = f"correct it, or set {self.folder_links.remedy(self.page, address)}"
             self.problem(
                 f"{self.page.place}:{line}: the target of the link '{address}' {_MISSING}: {cure}"
             )

@@ -16,6 +16,7 @@ from ...core.module.authorship import Author
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.sealing import PlannedChange
 from ...core.module.task import Task
+from ...core.operations.objects import failure_of
 from ...core.plan import Action, Plan
 from ..client import WikiClient
 from ..formats.comparison import alike, joined
@@ -31,7 +32,7 @@ from ..pages.restrictions import (
 from ..service import SERVICE
 from .existing_pages import EXPANSION, KEY, TreeMark, TreeReader, mark_of
 from .source_files import ROOT, SourceFolder, TreeOptions, read_folder
-from .tree_plan import PagePlan, TreePlanner, deletions, left_out
+from .tree_plan import PagePlan, TreePlanner, deletions, left_out, without_file
 from .wanted_pages import WantedPage, WantedPages, title_key, unreferenced
 
 _ADDRESS = re.compile(r"https?://[^\s/?#]+(?:/[^\s?#]*)?\Z")
@@ -153,16 +154,16 @@ class TreeWriter:
 
 @dataclass(frozen=True)
 class _TreeState:
-    """The plans of pages and of deletions, and the numbers of inline comments kept and lost.
+    """The plans of pages and of deletions.
 
-    `left_out`: return values about files that are on no page.
+    `more`: return values about pages that somebody edited, and about files without a page and pages
+    without a file.
     """
 
     pages: list[PagePlan]
     deletions: list[PagePlan]
     action: Action
-    comments: Mapping[str, int]
-    left_out: Mapping[str, Any]
+    more: Mapping[str, Any]
 
     @property
     def changed(self) -> list[PagePlan]:
@@ -232,8 +233,49 @@ class WikiTreeOperation:
         if options.prune:
             gone = deletions(tree, pages, options.max_deletions, task.warn)
         action: Action = "create" if tree is None else "update"
-        left = {"drafts": folder.drafts, **unreferenced(folder, wanted)}
-        return self._full_plan(_TreeState(pages, gone, action, planner.comments, left))
+        edits = self._edits([*pages, *gone])
+        more = {"drafts": folder.drafts, **unreferenced(folder, wanted), "edited": edits}
+        deleted = {plan.page.id for plan in gone if plan.page is not None}
+        left = without_file(tree, pages, marked=options.mark)
+        more["without_file"] = self._without_file([page for page in left if page.id not in deleted])
+        state = _TreeState(pages, gone, action, more)
+        refused = [index for index, plan in enumerate(state.changed) if plan.error is not None]
+        for index in left_out(state.changed, refused):
+            waiting = state.changed[index]
+            waiting.error = waiting.error or ToolchainError(
+                "conflict", f"{waiting.path}: depends on a page that is left as it is"
+            )
+            waiting.refused = waiting.changes()
+        return self._full_plan(self._restricted(state, refused))
+
+    def _edits(self, plans: Sequence[PagePlan]) -> list[dict[str, Any]]:
+        """Return the pages that somebody edited after the tree wrote them, and that the task would
+        replace. Warn of them, or add an error to their plans, if `on_edit` is set.
+        """
+        edited = [plan for plan in plans if plan.is_edited]
+        for plan in edited:
+            edit = plan.edit()
+            by = f" by {edit['author']}" if edit["author"] else ""
+            at = f" at {edit['time']}" if edit["time"] else ""
+            message = f"{plan.path}: the page '{edit['title']}' ({edit['id']}) was edited{by}{at}"
+            if self._options.on_edit == "fail":
+                cure = "take the edit into the file, or set on_edit to overwrite"
+                reason = f"{message}, after the tree wrote it, and is left as it is: {cure}"
+                plan.error = plan.error or ToolchainError("conflict", reason)
+            elif self._options.on_edit == "warn":
+                self._task.warn(f"{message}, and the task replaces this edit")
+        return [plan.edit() for plan in edited]
+
+    def _without_file(self, pages: Sequence[Page]) -> list[dict[str, Any]]:
+        """Return the pages that have no file. Warn of those that the tree wrote."""
+        if pages and self._options.mark and not self._options.prune:
+            titles = listed([page.title for page in pages])
+            count = f"{len(pages)} pages" if len(pages) > 1 else "1 page"
+            self._task.warn(
+                f"{count} of the tree without a file stay on the wiki ({titles}): set prune to move"
+                " them to the trash"
+            )
+        return [{"id": page.id, "title": page.title, "url": page.url} for page in pages]
 
     def _with_accounts(self, page: WantedPage, accounts: Mapping[str, str]) -> WantedPage:
         in_cloud = self._client.is_in_cloud
@@ -246,10 +288,16 @@ class WikiTreeOperation:
         def make_diff() -> tuple[str, str]:
             return joined(plan.sides() for plan in changed)
 
+        plans = [*state.pages, *state.deletions]
+        kept, lost = (sum(plan.comments[n] for plan in plans if not plan.error) for n in (0, 1))
+        comments = {"kept": kept, "lost": lost}
         shown = self._shown(state.pages, {}, state.deletions)
-        result = {"pages": shown, "comments": state.comments, **state.left_out}
+        result = {"pages": shown, "comments": comments, **state.more}
         action = state.action if changed else "none"
-        return Plan(None, None, action, result=result, make_diff=make_diff, data=state)
+        failure = failure_of(plans, "pages", result)
+        return Plan(
+            None, None, action, result=result, failure=failure, make_diff=make_diff, data=state
+        )
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the changes of pages for a sealed plan."""
@@ -261,20 +309,29 @@ class WikiTreeOperation:
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Return the plan without these changes and those that depend on them."""
-        state: _TreeState = plan.data
+        return self._full_plan(self._restricted(plan.data, places))
+
+    def _restricted(self, state: _TreeState, places: Collection[int]) -> _TreeState:
+        """Return the plans without these changes and those that depend on them.
+
+        A plan with an error stays, without its changes.
+        """
         changed = state.changed
         dropped = {id(changed[index]) for index in left_out(changed, places)}
         none: dict[str, Any] = {"fields": set(), "additions": (), "adopted": False}
-        pages = [replace(page, **none) if id(page) in dropped else page for page in state.pages]
-        pages = [page for page in pages if page.page or page.fields]
-        gone = [page for page in state.deletions if id(page) not in dropped]
-        return self._full_plan(replace(state, pages=pages, deletions=gone))
+        pages, gone = (
+            [replace(page, **none) if id(page) in dropped else page for page in plans]
+            for plans in (state.pages, state.deletions)
+        )
+        pages = [page for page in pages if page.page or page.fields or page.error]
+        gone = [page for page in gone if page.fields or page.error]
+        return replace(state, pages=pages, deletions=gone)
 
     def predict(self, plan: Plan) -> None:
         """Record the new pages for later tasks in check mode."""
         predicted, space = self._client.predicted, self._options.space
         for page_plan in plan.data.pages:
-            if page_plan.page is None and page_plan.wanted is not None:
+            if page_plan.page is None and page_plan.wanted is not None and page_plan.fields:
                 title = page_plan.wanted.title
                 page_id = predicted.new_id(space, title)
                 predicted.add(Page(page_id, title, space, 1, "", body=page_plan.wanted.body))
@@ -285,7 +342,7 @@ class WikiTreeOperation:
         """
         for page_plan in (*plan.data.pages, *plan.data.deletions):
             require_names_of(page_plan.additions)
-            if page_plan.page is None:
+            if page_plan.page is None or page_plan.error is not None:
                 continue
             if page_plan.wanted is None:
                 require(f"deleting {page_plan.path}", page_plan.page, "delete")
@@ -299,7 +356,7 @@ class WikiTreeOperation:
             writer.write(plan.data.pages)
             for deletion in plan.data.deletions:
                 page = deletion.page
-                if page is not None:
+                if page is not None and deletion.error is None:
                     purpose = f"moving the page '{page.title}' ({page.id}) to the trash"
                     trash(self._client, purpose, page)
                 gone.append(deletion)
@@ -307,7 +364,11 @@ class WikiTreeOperation:
             finished = [page for page in plan.data.pages if _key(page) in writer.done]
             error.result["pages"] = self._shown(finished, writer.done, gone)
             raise
-        return {"pages": self._shown(plan.data.pages, writer.done, gone)}
+        pages = self._shown(plan.data.pages, writer.done, gone)
+        if plan.failure is not None:
+            plan.failure.result.update(pages=pages, changed=True)
+            raise plan.failure
+        return {"pages": pages}
 
     def _shown(
         self, pages: Sequence[PagePlan], done: Mapping[str, Page], gone: Sequence[PagePlan]
@@ -317,7 +378,8 @@ class WikiTreeOperation:
 
     def _row(self, plan: PagePlan, now: Page | None = None) -> dict[str, object]:
         row = plan.shown(now)
-        return {**row, "changes": plan.changes()} if self._task.diff else row
+        is_shown = self._task.diff and plan.error is None
+        return {**row, "changes": plan.changes()} if is_shown else row
 
 
 def _key(plan: PagePlan) -> str:
