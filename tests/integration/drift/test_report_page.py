@@ -135,11 +135,12 @@ def test_differences_are_expanded_by_field_and_line(chromium: Browser, tmp_path:
     fields = _unfold(chromium, "quality").split()
     assert fields == [
         "Field",
-        *("On", "server", "In", "Git"),
+        *("On", "the", "server", "In", "Git"),
         *("users", "1", "equal", "+", "bob"),
-        *fields[10:],
+        *fields[11:],
     ]
     lines = _unfold(chromium, "REL/Notes")
+    assert lines.startswith("- on the server, + in Git\n")
     assert "- line 20\n+ another\n" in lines
     assert "… 17 equal lines" in lines
     assert "line 30" not in lines
@@ -185,7 +186,7 @@ def test_screen_reader_finds_names_for_everything(chromium: Browser, tmp_path: P
         for node in tree
         if node.get("role", {}).get("value") == "DisclosureTriangle"
     ]
-    assert "Different: group quality users +bob" in named
+    assert "Different: group quality users only in Git: bob" in named
 
 
 def test_only_visible_findings_are_rendered(chromium: Browser, tmp_path: Path) -> None:
@@ -265,11 +266,11 @@ def test_new_findings_come_first_and_show_their_change(chromium: Browser, tmp_pa
     _open(chromium, tmp_path, _night(4, 1))
     rows = "[...document.querySelectorAll('#list li > details > summary')].map((each) => each.textContent)"
     assert chromium.run(rows) == [
-        "!Failed: server https://wiki connection refused; 21 objects not compared new",
-        "~Different: job app-0 date 2026-05-31 → none new",
-        "~Different: job app-2 date 2026-05-31 → none new",
-        "~Different: job app-1 date 2026-05-31 → none for 12 days",
-        "~Different: job app-3 date 2026-05-31 → none for 12 days",
+        "new !Failed: server https://wiki connection refused; 21 objects not compared",
+        "new ~Different: job app-0 date Server: 2026-05-31, Git: none",
+        "new ~Different: job app-2 date Server: 2026-05-31, Git: none",
+        "for 12 days ~Different: job app-1 date Server: 2026-05-31, Git: none",
+        "for 12 days ~Different: job app-3 date Server: 2026-05-31, Git: none",
     ]
     assert chromium.run("document.querySelectorAll('#list h3').length") == 1
     assert "ci/jobs.yml" in _unfold(chromium, "app-1")
@@ -283,11 +284,115 @@ def test_new_findings_come_first_and_show_their_change(chromium: Browser, tmp_pa
 def test_chips_are_the_filters(chromium: Browser, tmp_path: Path) -> None:
     _open(chromium, tmp_path, _night(8, 2))
     chips = "[...document.querySelectorAll('.chip')].map((each) => each.textContent.trim())"
-    assert chromium.run(chips) == ["9 findings", "1 failed", "4 new", "4 still"]
+    assert chromium.run(chips) == [*("9 findings", "1 failed", "8 to update", "4 new", "4 still")]
     assert chromium.run("document.getElementById('more-filters').hidden")
     chromium.run("document.querySelector('.chip-still').click()")
     assert _names(chromium) == ["app-1", "app-3", "app-5", "app-7"]
     assert chromium.run("location.hash") == "#show=still"
+
+
+_SUMMARIES = """[...document.querySelectorAll('#list li > details > summary')]
+  .map((each) => each.textContent.slice(1))"""
+
+
+def _changes(check: bool, *rows: tuple[str, str, str, Any, Any], by: str = "") -> Contents:
+    """Return a report with a finding of each row: name, action, text, and both sides."""
+    contents = Contents(check=check, hosts=["one"], finished="2026-11-22T04:00:00Z")
+    for name, action, text, before, after in rows:
+        place = {"host": "one", "service": "ci", "server": "https://ci", "kind": "node"}
+        sides = {"before": before, "after": after, "changed_by": by, "status": "drift"}
+        contents.add(**place, **sides, name=name, action=action, text=f"node {name}: {text}")
+    return contents.since()
+
+
+def test_changes_name_their_sides(chromium: Browser, tmp_path: Path) -> None:
+    several = {"executors": 2, "labels": ["arm", "x"], "description": "a" * 300}
+    other = {"executors": 4, "labels": ["x", "new"], "description": "b" * 300}
+    rows: tuple[tuple[str, str, str, Any, Any], ...] = (
+        ("a", "update", "differs in executors", {"executors": 2}, {"executors": None}),
+        ("b", "update", "differs in executors, labels, description", several, other),
+        ("c", "update", "differs in executors; refused", {"executors": 2}, {"executors": 1}),
+        ("d", "update", "differs in description", {"description": "a\n"}, {"description": "b\n"}),
+        ("e", "delete", "not wanted, too old", {"size": 1}, None),
+        ("f", "create", "missing", None, {"size": 1}),
+    )
+    _open(chromium, tmp_path, _changes(True, *rows, by="bob"))
+    assert chromium.run(_SUMMARIES) == [
+        "Different: node a executors Server: 2 (set by bob), Git: none",
+        (
+            "Different: node b executors Server: 2, Git: 4; labels only on the server: arm; only in Git: new;"
+            " also differs in description; last changed by bob"
+        ),
+        "Different: node c executors Server: 2 (set by bob), Git: 1; refused",
+        "Different: node d differs in description; last changed by bob",
+        "Not in Git: node e Delete on the server: too old; last changed by bob",
+        "Missing: node f missing on the server; last changed by bob",
+    ]
+    deletion = _unfold(chromium, "e")
+    assert "Accept, adopt, or delete it on the server" in deletion
+    red = """(() => {
+      const row = [...document.querySelectorAll('li')].find((each) => each.textContent.includes('Delete on'));
+      return [...row.querySelectorAll('.failed')].map((each) => each.textContent);
+    })()"""
+    assert chromium.run(red) == [
+        "Delete on the server",
+        "delete it on the server",
+        "Delete it on the server, and change nothing else.",
+    ]
+    assert "epair" not in chromium.run("document.body.innerText")
+    _open(chromium, tmp_path, _changes(False, *rows, by="bob"))
+    assert chromium.run(_SUMMARIES) == [
+        "Different: node a executors Before: 2, After: none",
+        (
+            "Different: node b executors Before: 2, After: 4; labels removed: arm; added: new;"
+            " also updated description"
+        ),
+        "Different: node c executors Before: 2, After: 1; refused",
+        "Different: node d updated description",
+        "Not in Git: node e Deleted on the server: too old",
+        "Missing: node f created",
+    ]
+
+
+def test_totals_and_legend_are_above_the_findings(chromium: Browser, tmp_path: Path) -> None:
+    rows = [(str(number), "update", "differs", {"a": 1}, {"a": 2}) for number in range(2)]
+    for check, totals in (
+        (True, "Plan: 0 to create, 2 to update, 1 to delete."),
+        (False, "Applied: 0 created, 2 updated, 1 deleted; failed: 0, skipped: 0."),
+    ):
+        _open(chromium, tmp_path, _changes(check, *rows, ("c", "delete", "not wanted", 1, None)))
+        assert chromium.run("document.querySelector('h1 + p').textContent") == totals
+        assert chromium.run("document.getElementById('legend').checkVisibility()")
+        chromium.run("document.querySelector('.chip-delete').click()")
+        assert _names(chromium) == ["c"]
+        assert chromium.run("location.hash") == "#show=delete"
+        assert chromium.run("document.querySelectorAll('details[open] > .body').length") == 0
+
+
+def test_single_finding_is_open(chromium: Browser, tmp_path: Path) -> None:
+    row = ("a", "update", "differs in executors", {"executors": 2}, {"executors": 1})
+    _open(chromium, tmp_path, _changes(True, row))
+    assert "On the server" in chromium.run("document.querySelector('li .body').innerText")
+
+
+def test_narrow_screen_cuts_nothing_off(chromium: Browser, tmp_path: Path) -> None:
+    contents = _night(4, 2)
+    contents.add(
+        host="h", service="ci", server="https://ci", kind="job", name="x", status="unknown"
+    )
+    _open(chromium, tmp_path, contents, width=390)
+    cut = """[...document.querySelectorAll('body *')].filter((each) => each.checkVisibility()
+      && !each.closest('.skip') && each.getBoundingClientRect().right > innerWidth).length"""
+    assert chromium.run(cut) == 0
+    # the mark of a new finding stands in the first line of its row
+    beside = """[...document.querySelectorAll('li .since')].every((each) => {
+      const kind = each.parentNode.querySelector('.kind').getBoundingClientRect();
+      const mark = each.getBoundingClientRect();
+      return mark.top < kind.bottom && mark.left > kind.right;
+    })"""
+    assert chromium.run(beside)
+    notes = "[...document.querySelectorAll('.chip-notes')].map((each) => each.textContent.trim())"
+    assert chromium.run(notes) == ["1 note"]
 
 
 @pytest.mark.parametrize(("findings", "servers"), [(6, 3), (40, 20), (2000, 20)])
@@ -313,7 +418,12 @@ def test_paper_has_few_pages(chromium: Browser, tmp_path: Path) -> None:
     pages = base64.b64decode(paper).count(b"/Type /Page\n")
     assert 2 <= pages <= 10
     chromium.call("Emulation.setEmulatedMedia", media="print")
-    assert "+ missing on the server" in chromium.run("document.getElementById('legend').innerText")
+    assert "Compared lines: - on the server, + in Git" in chromium.run(
+        "document.getElementById('legend').innerText"
+    )
+    assert chromium.run("document.getElementById('age').innerText") == (
+        "Checked 2026-11-22 04:00 UTC"
+    )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -27,6 +27,8 @@ _STATUSES = ("ok", "unknown", "ignored", "unmanaged", "drift", "failed")
 COUNTS = ("ok", "drift", "failed", "unmanaged", "unknown", "ignored")
 #: Words for people. All other counts are called by their key.
 TITLES = {"ok": "in sync", "drift": "differ", "ignored": "skipped"}
+#: What a finding calls its sides `before` and `after`, by whether the run was in check mode.
+SIDES = {True: ("on the server", "in Git"), False: ("before", "after")}
 #: Statuses that `drift_ignore` accepts in every run, because no run changes such objects.
 _NEVER_WRITTEN = ("unmanaged", "unknown")
 
@@ -310,6 +312,17 @@ class Contents:
         """Return a summary of the report in one sentence."""
         rows = [asdict(row) for row in self.rows()]
         return sentence_of(rows, self.findings, check=self.check)
+
+    def totals(self) -> str:
+        """Return the numbers of created, updated and deleted objects as a sentence."""
+        counts = dict.fromkeys(("create", "update", "delete"), 0)
+        for finding in self.findings:
+            if finding["status"] == "drift":
+                counts[finding["action"]] += 1
+        if self.check:
+            return f"Plan: {', '.join(f'{count:,} to {verb}' for verb, count in counts.items())}."
+        done = ", ".join(f"{count:,} {verb}d" for verb, count in counts.items())
+        return f"Applied: {done}; failed: {self.counts['failed']:,}, skipped: {self.skipped:,}."
 
     @property
     def compared_with(self) -> str:

@@ -11,7 +11,7 @@
   const mostUnfolded = 30;
   const mostText = 200;
   const mostInline = 40;
-  const mostFields = 2;
+  const mostFields = 3;
   const mostEntries = 3;
   const mostDrawn = 100;
   const mostAtOnce = 60;
@@ -19,6 +19,10 @@
   const natural = new Intl.Collator("en", { numeric: true });
   const signs = { failed: "!", missing: "+", different: "~", extra: "-", unmanaged: "?", unknown: "?", ignored: "." };
   const severalHosts = report.hosts.length > 1;
+  // the two sides of a finding, as titles of columns, of lines, and in the line of an object
+  const [beforeTitle, afterTitle] = report.check ? ["On the server", "In Git"] : ["Before", "After"];
+  const [beforeLines, afterLines] = report.check ? ["- on the server", "+ in Git"] : ["- before", "+ after"];
+  const [beforeName, afterName] = report.check ? ["Server", "Git"] : ["Before", "After"];
 
   const node = (tag, name, ...inside) => {
     const made = document.createElement(tag);
@@ -32,16 +36,17 @@
     : { create: "missing", delete: "extra" }[one.action] || "different";
 
   // ---- when it was
+  const minute = (time) => `${time.replace("T", " ").slice(0, 16)} UTC`;
   const showAge = () => {
     const seconds = (Date.now() - Date.parse(report.finished)) / 1000;
     const units = [["day", 86400], ["hour", 3600], ["minute", 60]];
     const [unit, size] = units.find(([, size]) => seconds >= size) || ["minute", 60];
     const count = Math.floor(seconds / size);
     const ago = count < 1 ? "just now" : `${many(count, unit)} ago`;
-    const time = node("time", "", ago);
+    const time = node("time", "", node("span", "screen", ago), node("span", "paper", minute(report.finished)));
     time.dateTime = report.finished;
     time.title = report.finished;
-    document.getElementById("age").replaceChildren("Checked ", time);
+    document.getElementById("age").replaceChildren(report.check ? "Checked " : "Finished ", time);
   };
 
   // ---- the history
@@ -141,7 +146,7 @@
       ...same(tail ? before.slice(-tail) : [])];
   };
   const textDiff = (before, after) => {
-    const both = before.endsWith("\n") && after.endsWith("\n");
+    const both = [before, after].every((text) => text === "" || text.endsWith("\n"));
     const lines = (text) => text === "" ? [] : (both ? text.slice(0, -1) : text).split("\n");
     const all = steps(lines(before), lines(after));
     const near = all.map(() => false);
@@ -149,6 +154,9 @@
       if (sign !== " ") near.fill(true, Math.max(0, index - 3), index + 4);
     });
     const box = node("pre");
+    const has = (wanted) => all.some(([sign]) => sign === wanted);
+    const signed = [...(has("-") ? [beforeLines] : []), ...(has("+") ? [afterLines] : [])];
+    box.append(node("span", "gap", signed.join(", ")));
     let left = 0;
     const gap = () => {
       if (left) box.append(node("span", "gap", `… ${many(left, "equal line")}`));
@@ -168,7 +176,7 @@
   const isText = (value) => typeof value === "string";
   const isLong = (value) => isText(value) && (value.includes("\n") || value.length > 200);
   const shown = (value) => {
-    if (value === null || value === undefined) return node("span", "faint", "—");
+    if (value === null || value === undefined) return node("span", "faint", "none");
     if (isText(value)) return value === "" ? node("span", "faint", "empty") : document.createTextNode(value);
     if (Array.isArray(value) && value.every((one) => typeof one !== "object")) {
       return value.length ? document.createTextNode(value.join(", ")) : node("span", "faint", "empty list");
@@ -205,8 +213,7 @@
     }
     if (body.children.length) {
       for (const cell of body.querySelectorAll("th")) cell.scope = "row";
-      const head = ["Field", ...(report.check ? ["On server", "In Git"] : ["Before", "After"])];
-      const titles = node("tr", "", ...head.map((title) => node("th", "", title)));
+      const titles = node("tr", "", ...["Field", beforeTitle, afterTitle].map((title) => node("th", "", title)));
       for (const cell of titles.children) cell.scope = "col";
       box.append(node("table", "sides", node("thead", "", titles), body));
     }
@@ -223,47 +230,77 @@
   // ---- a change of few short values, for the line of its object
   const isShort = (value) => value === null || value === undefined || typeof value === "number" || typeof value === "boolean"
     || (isText(value) && value.length <= mostInline && !value.includes("\n"));
+  const author = ({ changed_by: by }) => report.check && by ? [`; last changed by ${by}`] : [];
   const short = (value) => value === null || value === undefined ? "none" : value === "" ? "empty" : String(value);
   // the nodes of a field, or null if its change is too long
-  const sides = (one, two) => {
-    if (isShort(one) && isShort(two)) return [node("del", "", short(one)), " → ", node("ins", "", short(two))];
+  const sides = (one, two, who) => {
+    if (isShort(one) && isShort(two)) {
+      return [`${beforeName}: `, node("del", "", short(one)), `${who}, ${afterName}: `, node("ins", "", short(two))];
+    }
     if (!isList(one ?? []) || !isList(two ?? [])) return null;
-    const only = (own, other, tag, sign) => (own ?? []).filter((each) => !(other ?? []).includes(each))
-      .map((each) => node(tag, "", `${sign}${each}`));
-    const entries = [...only(one, two, "del", "−"), ...only(two, one, "ins", "+")];
-    const isFew = entries.length && entries.length <= mostEntries && entries.every((each) => isShort(each.textContent));
-    return isFew ? entries.flatMap((each, index) => index ? [" ", each] : [each]) : null;
+    const only = (own, other, tag) => (own ?? []).filter((each) => !(other ?? []).includes(each)).map((each) => node(tag, "", String(each)));
+    const [removed, added] = [only(one, two, "del"), only(two, one, "ins")];
+    const entries = [...removed, ...added];
+    if (!entries.length || entries.length > mostEntries || !entries.every((each) => isShort(each.textContent))) return null;
+    const named = (title, list) => list.length ? [[`${title}: `, ...list.flatMap((each, index) => index ? [" ", each] : [each])]] : [];
+    const parts = report.check ? [...named("only on the server", removed), ...named("only in Git", added)]
+      : [...named("removed", removed), ...named("added", added)];
+    return [...parts.flatMap((part, index) => index ? ["; ", ...part] : part), who];
   };
-  const inline = ({ action, before, after }) => {
+  // short changes with both sides, then the names of all other fields; null if no change is short
+  const inline = (finding, told) => {
+    const { action, before, after } = finding;
     if (action !== "update" || !isMapping(before) || !isMapping(after)) return null;
     const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])]
       .filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]));
-    const changes = changed.map((field) => sides(before[field], after[field]));
-    if (!changed.length || changed.length > mostFields || changes.includes(null)) return null;
-    return changes.map((change, index) => node("span", "", index ? ", " : "", `${changed[index]} `, ...change));
+    // several values may be from several accounts
+    const [by] = changed.length === 1 ? author(finding) : [];
+    const who = by ? ` (set by ${finding.changed_by})` : "";
+    const changes = changed.map((field) => [field, sides(before[field], after[field], who)]).filter(([, change]) => change).slice(0, mostFields);
+    if (!changes.length) return null;
+    // the text has more than the fields: paths in a configuration, what cannot be compared, why a change is refused
+    const [fields, ...more] = told.split("; ");
+    const names = /^(differs in|updated) /.test(fields) ? fields.replace(/^(differs in|updated) /, "").split(", ") : changed;
+    const left = names.filter((name) => !changes.some(([field]) => field === name));
+    return [...changes.map(([field, change], index) => node("span", "", index ? "; " : "", node("span", "field", field), " ", ...change)),
+      ...(left.length ? [`; also ${report.check ? "differs in" : "updated"} ${left.join(", ")}`] : []), ...more.map((part) => `; ${part}`),
+      ...(by ? [] : author(finding))];
+  };
+  // what `enforce` does with an object that is not wanted
+  const deletion = (told) => {
+    const why = told.replace(/^(not wanted|deleted)(, )?/, "");
+    return [node("span", "failed", report.check ? "Delete on the server" : "Deleted on the server"), ...(why ? [`: ${why}`] : [])];
+  };
+  const described = (finding, told) => {
+    if (finding.status === "drift" && finding.action === "delete") return deletion(told);
+    return [finding.status === "drift" && told === "missing" ? "missing on the server" : told];
   };
 
   // ---- the findings
   const days = (finding) => Math.floor((Date.parse(report.finished) - Date.parse(finding.first_seen)) / 86400000);
   const age = (finding) => {
-    const who = finding.changed_by ? [" ", node("span", "since", `by ${finding.changed_by}`)] : [];
-    if (!compared) return who;
+    if (!compared) return [];
     const text = finding.since === "still" ? (days(finding) >= 1 ? `for ${many(days(finding), "day")}` : "still") : finding.since;
-    return text ? [" ", node("span", "since", text), ...who] : who;
+    return text ? [node("span", "since", text), " "] : [];
   };
   const paragraph = (title, text) => [node("p", "faint", title), node("pre", "copy", text)];
   // no object of a desired state: results of rules and scripts
   const ruled = ["item", "build", "trash", "script", "java", "server", "task"];
+  const writes = { create: "create it on the server", update: "restore it on the server", delete: "delete it on the server" };
   const nextSteps = ({ id, status, action, kind, name }) => {
-    const box = node("details", "next", node("summary", "", "Accept, adopt or repair only this"));
+    const isWritten = commands && status === "drift" && action in writes;
+    const isAdopted = commands && status !== "unknown" && !ruled.includes(kind);
+    const ways = ["Accept", ...(isAdopted ? ["adopt"] : [])].join(", ");
+    const box = node("details", "next", node("summary", "", ...(isWritten ? [`${ways}, or `, node("span", action === "delete" ? "failed" : "", writes[action])] : [ways])));
     const comment = `${kind} ${name}`.replace(/\s+/g, " ");
     box.append(...paragraph("Accept it with an entry of drift_ignore:", `- id: ${id}  # ${comment}\n  reason: "..."\n  until: ...`));
-    if (!commands) return box;
-    const needed = commands.secrets ? ` Add -e with ${commands.secrets}, which this page does not show:` : "";
-    if (status === "drift" && action !== "none") {
-      box.append(...paragraph(`Repair only this on the server.${needed}`, `${commands.enforce} -e enforce_only=${id}`));
+    const needed = commands && commands.secrets ? ` Add -e with ${commands.secrets}, which this page does not show:` : "";
+    if (isWritten) {
+      const [title, command] = paragraph(`${writes[action][0].toUpperCase()}${writes[action].slice(1)}, and change nothing else.${needed}`, `${commands.enforce} -e enforce_only=${id}`);
+      if (action === "delete") title.className = "failed";
+      box.append(title, command);
     }
-    if (status !== "unknown" && !ruled.includes(kind)) {
+    if (isAdopted) {
       const adopt = `${commands.adopt} -e adopt_findings=${id}`;
       box.append(...paragraph(`Adopt only this: write the state of the server into the folder.${needed}`,
         action === "create" ? `${adopt} -e adopt_deletions=true` : adopt));
@@ -278,8 +315,10 @@
     if (one.status === "ignored") {
       row.body.append(node("p", "", `Skipped${one.until ? ` until ${one.until}` : ""}: ${one.reason || "no reason given"}`));
     }
-    if (one.since === "still") about.append(` · first seen ${one.first_seen}`);
-    if (one.changed_at) about.append(` · last changed ${one.changed_at}`);
+    if (one.since === "still") about.append(` · first seen ${minute(one.first_seen)}`);
+    if (one.changed_by || one.changed_at) {
+      about.append(` · last changed${one.changed_by ? ` by ${one.changed_by}` : ""}${one.changed_at ? ` on ${minute(one.changed_at)}` : ""}`);
+    }
     row.body.append(difference(one));
     if (row.file) about.append(" · ", node("code", "", row.file));
     row.body.append(about);
@@ -305,6 +344,8 @@
   });
   const chipOf = (row) => ({ failed: "failed", unmanaged: "notes", unknown: "notes", ignored: "skipped" }[row.group]
     || (compared ? row.finding.since : ""));
+  // whether a chip shows a row
+  const isShown = (row, chip) => !chip || chipOf(row) === chip || (row.finding.status === "drift" && row.finding.action === chip);
   const ranks = ["failed", "new", "", "still", "notes", "skipped"];
   const rank = (row) => ranks.indexOf(chipOf(row));
   // a row gets its nodes when it is to be seen
@@ -317,10 +358,11 @@
     row.body = node("div", "body");
     const sign = node("span", `sign ${row.group}`, signs[row.group]);
     sign.setAttribute("aria-hidden", "true");
-    const change = inline(row.finding) || [row.isCut ? `${told.slice(0, mostText)}…` : told];
+    const line = row.isCut ? `${told.slice(0, mostText)}…` : told;
+    const change = inline(row.finding, line) || [...described(row.finding, line), ...author(row.finding)];
     // the blanks are for the name that screen readers say
-    row.details = node("details", "", node("summary", "", sign, node("span", "heard", `${titles[row.group]}: `),
-      node("span", "kind", kind), " ", node("bdi", "name", name), " ", node("span", "text", ...change), ...age(row.finding),
+    row.details = node("details", "", node("summary", "", ...age(row.finding), sign, node("span", "heard", `${titles[row.group]}: `),
+      node("span", "kind", kind), " ", node("bdi", "name", name), " ", node("span", "text", ...change),
       ...(severalHosts ? [" ", node("span", "host faint", row.finding.host)] : [])), row.body);
     row.details.id = row.finding.id || "";
     row.details.addEventListener("toggle", () => { if (row.details.open) fill(row); });
@@ -345,7 +387,7 @@
     part.more.addEventListener("click", () => drawMore(part, mostDrawn));
     part.count = node("span", "faint count");
     part.section = key
-      ? node("details", "group", node("summary", "", node("h3", "", JSON.parse(key).join(" · ")), " ", part.count), part.list, part.more)
+      ? node("details", "group", node("summary", "", node("h3", "", JSON.parse(key).join(" · ")), "\u00a0", part.count), part.list, part.more)
       : node("div", "group", part.list, part.more);
     document.getElementById("list").append(part.section);
     parts.push(part);
@@ -370,7 +412,7 @@
   const showResolved = () => {
     resolvedPart.querySelector("ul").append(...report.resolved.map((one) => node("li", "", node("span", "", one.text),
       ...(severalHosts ? [" ", node("span", "faint", one.host)] : []))));
-    resolvedPart.querySelector("summary").textContent = `${number(allResolved)} resolved since the run of ${compared.replace("T", " ").slice(0, 16)} UTC`;
+    resolvedPart.querySelector("summary").textContent = `${number(allResolved)} resolved since the run of ${minute(compared)}`;
     resolvedPart.hidden = !report.resolved.length;
   };
 
@@ -386,14 +428,15 @@
     }
   };
   const makeChips = () => {
-    const counts = { "": rows.length };
-    for (const name of ["failed", "new", "still", "notes", "skipped"]) counts[name] = rows.filter((row) => chipOf(row) === name).length;
-    counts.resolved = allResolved;
-    for (const [value, count] of Object.entries(counts)) {
+    const words = { "": ["finding", "findings"], notes: ["note", "notes"] };
+    for (const action of Object.keys(writes)) words[action] = report.check ? [`to ${action}`] : [`${action}d`];
+    for (const value of ["", "failed", ...Object.keys(writes), "new", "still", "notes", "skipped", "resolved"]) {
+      const count = value === "resolved" ? allResolved : rows.filter((row) => isShown(row, value)).length;
       if (!count) continue;
+      const [one, several = one] = words[value] || [value];
       const button = node("input");
       Object.assign(button, { type: "radio", name: "show", value, checked: !value });
-      document.getElementById("chips").append(node("label", `chip chip-${value || "all"}`, button, ` ${number(count)} ${value || (count === 1 ? "finding" : "findings")}`));
+      document.getElementById("chips").append(node("label", `chip chip-${value || "all"}`, button, ` ${number(count)} ${count === 1 ? one : several}`));
     }
   };
   const setField = (name, value) => {
@@ -414,7 +457,7 @@
     let count = 0;
     for (const row of rows) {
       row.visible = ["host", "service", "server", "kind"].every((name) => !wanted[name] || row.finding[name] === wanted[name])
-        && (!wanted.show || chipOf(row) === wanted.show) && (!wanted.what || row.group === wanted.what)
+        && isShown(row, wanted.show) && (!wanted.what || row.group === wanted.what)
         && words.every((word) => row.words.includes(word));
       count += row.visible ? 1 : 0;
     }
@@ -461,6 +504,7 @@
     for (const name of fields) if (asked.get(name)) setField(name, asked.get(name));
     filter();
     started = true;
+    if (rows.length === 1) draw(rows[0]).querySelector("details").open = true;
     showOne();
     addEventListener("hashchange", showOne);
   };

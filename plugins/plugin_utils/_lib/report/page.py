@@ -10,19 +10,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from .contents import Contents, Row
+from .contents import SIDES, Contents, Row
 from .links import link
 from .texts import columns, titles
 
 #: Classes of the sentence by the result of the run. All other results are differences.
 _TONES = {"as wanted": "fine", "changed": "fine", "failed": "failed"}
+#: What the sign before a finding means, and the sign before a change that `enforce` has made.
+_SIGNS = ("+ missing on the server", "~ different", "- delete on the server")
+_SIGNS_OF_CHANGES = ("+ created", "~ updated", "- deleted on the server")
+_OTHER_SIGNS = ("! failed", "? not managed or not compared", ". skipped")
 #: Maximum number of findings on the page, and of resolved ones; `report.json` has all of them.
 MAX_FINDINGS = 5_000
 #: Statuses in the order in which findings are left out: the last ones first.
@@ -59,7 +63,9 @@ def html(
         else "what differed was changed",
         "hosts": escape(_shown(contents.hosts)),
         "approval": f"<p>{escape(approval)}</p>" if approval else "",
+        "totals": escape(contents.totals()),
         "heading": "Differences" if contents.check else "Changes",
+        "legend": _legend(contents),
         "servers": _servers(contents),
         "cut": _cut(contents),
         "data": _embedded(data),
@@ -89,6 +95,16 @@ def _data(
         "compared": contents.compared_with,
         "commands": commands,
     }
+
+
+def _legend(contents: Contents) -> str:
+    """Return what the signs of findings and of compared lines mean."""
+    if not contents.findings:
+        return ""
+    signs = _SIGNS if contents.check else _SIGNS_OF_CHANGES
+    server, git = SIDES[contents.check]
+    meanings = (*signs, *_OTHER_SIGNS, f"Compared lines: - {server}, + {git}")
+    return f'<p id="legend">{" ".join(f"<span>{each}</span>" for each in meanings)}</p>'
 
 
 def _cut(contents: Contents) -> str:
@@ -137,26 +153,32 @@ def _servers(contents: Contents) -> str:
 
 def _table(rows: list[Row], contents: Contents) -> str:
     shown = columns(contents)
-    named = ("Service", "Server", *(title.capitalize() for title in titles(contents, shown)))
-    head = "".join(f'<th scope="col">{title}</th>' for title in named)
-    body = "".join(_row(row, shown) for row in rows)
+    named = dict(zip(shown, (each.capitalize() for each in titles(contents, shown)), strict=True))
+    head = "".join(
+        f'<th scope="col">{title}</th>' for title in ("Service", "Server", *named.values())
+    )
+    body = "".join(_row(row, named) for row in rows)
     return (
         f'<div class="wide"><table class="servers"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 
 
-def _row(row: Row, shown: Sequence[str]) -> str:
+def _row(row: Row, named: Mapping[str, str]) -> str:
+    """Return the row of a server.
+
+    :param named: titles of the counts; a narrow screen shows them in the cells
+    """
     service, where = row.title()
     address = escape(where)
     anchor = f'<a href="{address}" rel="noopener noreferrer">{address}</a>'
     server = anchor if row.server.startswith(("http://", "https://")) else address
     classes = {"drift": "different", "failed": "failed"}
-    counts = {name: getattr(row, name) for name in shown}
-    cells = "".join(
-        f'<td class="number {classes.get(name, "") if count else ""}">{count:,}</td>'
-        for name, count in counts.items()
-    )
+    cells = ""
+    for name, title in named.items():
+        count = getattr(row, name)
+        tone = classes.get(name, "") if count else ""
+        cells += f'<td class="number {tone}" data-title="{title}">{count:,}</td>'
     return f"<tr><td>{escape(service)}</td><td>{server}</td>{cells}</tr>"
 
 
