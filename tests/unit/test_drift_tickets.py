@@ -112,6 +112,7 @@ def test_names_are_quoted_without_markup() -> None:
     quoted = r"\[~admin\] \!x.png\! \{include:x\} a\|b &#92;\[link\]"
     assert ticket["description"].startswith(f"* update: {quoted} (host h)\n")
     assert ticket["description"].count("{noformat") == 2
+    assert "\n* on the server:\n{noformat}" in ticket["description"]
     closing = issue({**ticket, "label": f"drift-{finding_id(one('b'))}"})
     resolved = report(resolved=[one("b", text=evil)])
     assert planned(resolved, [closing])["ended"][0]["comment"] == f"resolved: {quoted}"

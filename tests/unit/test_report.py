@@ -470,6 +470,7 @@ def test_names_are_escaped_in_every_file(tmp_path: Path) -> None:
     assert writing.write(tmp_path, contents) == []
     (case,) = ElementTree.parse(tmp_path / "report.xml").getroot().iter("testcase")
     assert case.get("name", "").startswith("a|b`<b>")
+    assert "\nbefore:\n  a|b" in str(case[0].text)
     assert r"a\|b\`\<b\>" in (tmp_path / "report.md").read_text("utf-8")
     assert "<b>" not in (tmp_path / "report.html").read_text("utf-8")
     assert json.loads((tmp_path / "report.json").read_text("utf-8"))["counts"]["drift"] == 1

@@ -75,13 +75,70 @@ def test_values_are_below_their_finding() -> None:
     start = texts.index("~ job 0: differs")
     assert texts[start : start + 7] == [
         "~ job 0: differs",
-        *("    - a: 1", "    + a: 2"),
+        "    a: Server: 1, Git: 2",
         "~ job 1: differs in disabled",
+        "    - on the server, + in Git",
         *("    -   <disabled>true</disabled>", "    +   <disabled>false</disabled>"),
         "~ job 2: differs",
     ]
-    assert "    +20 more lines" in texts
-    assert "    - a: 1" not in [line.text for line in terminal.table(contents)]
+    assert "    +21 more lines" in texts
+    assert "    a: Server: 1, Git: 2" not in [line.text for line in terminal.table(contents)]
+
+
+@pytest.mark.parametrize(
+    ("check", "shown"),
+    [
+        (
+            True,
+            [
+                "~ node a: differs in date (changed by bob)",
+                "    date: Server: 2026-05-31 (set by bob), Git: none",
+                "~ node b: differs in labels, executors, text (changed by bob)",
+                "    labels: Server: [x, arm], Git: [x]",
+                '    executors: Server: "2", Git: 2',
+                "    text: - on the server, + in Git",
+                *("    - one", "    + other"),
+                "- node c: not wanted (changed by bob)",
+                "    Delete on the server",
+                "    - on the server",
+                "    - size: 1",
+                "+ node d: missing (changed by bob)",
+                *("    + in Git", "    + size: 1"),
+            ],
+        ),
+        (
+            False,
+            [
+                "~ node a: updated date (changed by bob)",
+                "    date: Before: 2026-05-31, After: none",
+                "~ node b: updated labels, executors, text (changed by bob)",
+                "    labels: Before: [x, arm], After: [x]",
+                '    executors: Before: "2", After: 2',
+                "    text: - before, + after",
+                *("    - one", "    + other"),
+                "- node c: deleted (changed by bob)",
+                "    Deleted on the server",
+                "    - before",
+                "    - size: 1",
+                "+ node d: created (changed by bob)",
+                *("    + after", "    + size: 1"),
+            ],
+        ),
+    ],
+)
+def test_values_name_their_sides(check: bool, shown: list[str]) -> None:
+    contents = Contents("drift", check=check, hosts=["h"])
+    one = {"text": "same\none\n", "labels": ["x", "arm"], "executors": "2"}
+    two = {"text": "same\nother\n", "labels": ["x"], "executors": 2}
+    for finding in (
+        findings.different("node", "a", "differs in date", {"date": "2026-05-31"}, {"date": None}),
+        findings.different("node", "b", "differs in labels, executors, text", one, two),
+        findings.unwanted("node", "c", {"size": 1}),
+        findings.missing("node", "d", {"size": 1}),
+    ):
+        contents.add(host="h", service="ci", server=SERVER, changed_by="bob", **finding)
+    texts = [line.text for line in terminal.table(contents.since(), values=True)]
+    assert texts[4:-3] == shown
 
 
 @pytest.mark.parametrize(

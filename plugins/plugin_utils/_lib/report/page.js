@@ -235,7 +235,9 @@
   // the nodes of a field, or null if its change is too long
   const sides = (one, two, who) => {
     if (isShort(one) && isShort(two)) {
-      return [`${beforeName}: `, node("del", "", short(one)), `${who}, ${afterName}: `, node("ins", "", short(two))];
+      // not the same digits for a number and for a string
+      const show = short(one) === short(two) ? JSON.stringify : short;
+      return [`${beforeName}: `, node("del", "", show(one)), `${who}, ${afterName}: `, node("ins", "", show(two))];
     }
     if (!isList(one ?? []) || !isList(two ?? [])) return null;
     const only = (own, other, tag) => (own ?? []).filter((each) => !(other ?? []).includes(each)).map((each) => node(tag, "", String(each)));

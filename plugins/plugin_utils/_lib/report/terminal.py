@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ansible.constants import config
 
 from ....module_utils._lib.core.errors import printable, shorten
-from .contents import Contents, Object, place_of
+from .contents import SIDES, Contents, Object, place_of
 from .texts import changed_by, overview, title_of
 
 #: The values of `drift_output`.
@@ -51,7 +51,7 @@ def table(contents: Contents, *, values: bool = False) -> list[Line]:
     """
     rows = overview(contents)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    ends = [contents.sentence(), _totals(contents), contents.changes(), contents.approval()]
+    ends = [contents.sentence(), contents.totals(), contents.changes(), contents.approval()]
     return [
         *(Line(_aligned(row, widths)) for row in rows),
         Line(""),
@@ -106,7 +106,7 @@ def _finding_lines(contents: Contents, *, values: bool) -> Iterator[Line]:
             seen = f" ({known})" if known else ""
             yield _line(_sign(record), f"{record['text']}{host}{seen}")
             if values and record["status"] == "drift":
-                yield from _values(record)
+                yield from _values(record, check=contents.check)
         if found[MAX_OF_SERVER:]:
             yield Line(f"+{len(found) - MAX_OF_SERVER:,} more")
         shown += len(found[:MAX_OF_SERVER])
@@ -114,20 +114,80 @@ def _finding_lines(contents: Contents, *, values: bool) -> Iterator[Line]:
         yield Line("")
 
 
-def _values(finding: Object) -> Iterator[Line]:
-    """Yield the values of a finding that differ, at most :data:`MAX_VALUES` lines."""
+def _values(finding: Object, *, check: bool) -> Iterator[Line]:
+    """Yield the values of a finding that differ, at most :data:`MAX_VALUES` lines.
+
+    :param check: see :attr:`.Contents.check`
+    """
     before, after = finding["before"], finding["after"]
-    one, two = (_texts(side) for side in (before, after))
+    lines: list[Line] = []
+    if finding["action"] == "update" and isinstance(before, dict) and isinstance(after, dict):
+        fields = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+        # several values may be from several accounts
+        by = str(finding.get("changed_by") or "") if check and len(fields) == 1 else ""
+        pairs = {name: (before.get(name), after.get(name)) for name in fields}
+        short = [name for name in fields if all(map(_is_short, pairs[name]))]
+        lines += [_line_of_field(name, *pairs[name], by, check=check) for name in short]
+        for name in fields:
+            if name not in short:
+                lines += _compared(f"{name}: ", *map(_texts, pairs[name]), check=check)
+    else:
+        if finding["action"] == "delete":
+            verb = "Delete" if check else "Deleted"
+            lines.append(Line(f"    {verb} on the server", _colour(_SIGNS["delete"][1])))
+        lines += _compared("", _texts(before), _texts(after), check=check)
+    yield from lines[:MAX_VALUES]
+    if lines[MAX_VALUES:]:
+        yield Line(f"    +{len(lines) - MAX_VALUES:,} more lines")
+
+
+def _line_of_field(name: str, before: object, after: object, by: str, *, check: bool) -> Line:
+    """Return the line of a field with both values.
+
+    :param by: account that changed the object last, "" if it is unknown
+    """
+    server, git = ("Server", "Git") if check else ("Before", "After")
+    one, two = _short(before), _short(after)
+    if one == two:  # such as a number and its digits
+        one, two = json.dumps(before), json.dumps(after)
+    who = f" (set by {by})" if by else ""
+    return Line(f"    {printable(f'{name}: {server}: {one}{who}, {git}: {two}', MAX_WIDTH)}")
+
+
+def _compared(start: str, before: list[str], after: list[str], *, check: bool) -> Iterator[Line]:
+    """Yield the lines that are in one of both sides, below a line that names the sides.
+
+    :param start: beginning of the first line
+    """
     changed = [
         line.rstrip("\n")
-        for line in difflib.unified_diff(one, two, lineterm="", n=0)
+        for line in difflib.unified_diff(before, after, lineterm="", n=0)
         if not line.startswith(("---", "+++", "@@"))
     ]
-    for line in changed[:MAX_VALUES]:
+    signs = dict(zip("-+", SIDES[check], strict=True))
+    used = {line[:1] for line in changed}
+    sides = [f"{sign} {side}" for sign, side in signs.items() if sign in used]
+    if sides:
+        yield Line(f"    {start}{', '.join(sides)}")
+    for line in changed:
         colour = _SIGNS["delete" if line.startswith("-") else "create"][1]
         yield Line(f"    {line[:1]} {printable(line[1:], MAX_WIDTH)}", _colour(colour))
-    if changed[MAX_VALUES:]:
-        yield Line(f"    +{len(changed) - MAX_VALUES:,} more lines")
+
+
+def _is_short(value: object) -> bool:
+    """Return whether a value fits in a line with the value of the other side."""
+    if isinstance(value, list):
+        return all(map(_is_short, value)) and len(_short(value)) <= MAX_WIDTH // 3
+    is_scalar = value is None or isinstance(value, str | int | float)
+    return is_scalar and "\n" not in str(value) and len(str(value)) <= MAX_WIDTH // 3
+
+
+def _short(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_short, value))}]"
+    if value is None or value == "":
+        return "none" if value is None else "empty"
+    return json.dumps(value) if isinstance(value, bool) else str(value)
 
 
 def _texts(side: object) -> list[str]:
@@ -136,6 +196,8 @@ def _texts(side: object) -> list[str]:
         return []
     if isinstance(side, dict):
         return [f"{name}: {json.dumps(value, default=str)}" for name, value in side.items()]
+    if isinstance(side, list):
+        return [json.dumps(value, default=str) for value in side]
     return str(side).splitlines()
 
 
@@ -156,19 +218,6 @@ def _sign(finding: Object) -> tuple[str, str]:
 
 def _line(sign: tuple[str, str], text: str) -> Line:
     return Line(f"{sign[0]} {' '.join(text.split())}", _colour(sign[1]))
-
-
-def _totals(contents: Contents) -> str:
-    """Return the numbers of created, updated and deleted objects as a sentence."""
-    counts = dict.fromkeys(_SIGNS, 0)
-    for finding in contents.findings:
-        if finding["status"] == "drift":
-            counts[finding["action"]] += 1
-    if contents.check:
-        return f"Plan: {', '.join(f'{count:,} to {verb}' for verb, count in counts.items())}."
-    done = ", ".join(f"{count:,} {verb}d" for verb, count in counts.items())
-    ends = f"failed: {contents.counts['failed']:,}, skipped: {contents.skipped:,}"
-    return f"Applied: {done}; {ends}."
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:

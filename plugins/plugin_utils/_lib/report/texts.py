@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 from xml.etree import ElementTree
 
-from .contents import COUNTS, TITLES, Contents, Object, Row, not_read, place_of
+from .contents import COUNTS, SIDES, TITLES, Contents, Object, Row, not_read, place_of
 
 #: Maximum number of findings in Markdown and in the wiki. The number of all others is added.
 MAX_LISTED = 500
@@ -36,7 +36,7 @@ def junit(contents: Contents) -> str:
     for record in resolved.values():  # deleted objects
         suites.setdefault(place_of(record), []).append(record)
     for place in sorted(suites):
-        root.append(_suite(" ".join(title_of(place)), suites[place], contents.finished))
+        root.append(_suite(" ".join(title_of(place)), suites[place], contents))
     for key in ("tests", "failures", "errors", "skipped"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
     ElementTree.indent(root)
@@ -55,7 +55,7 @@ def _unnamed(place: tuple[str, str, str], count: int) -> Object:
     return {"service": place[0], "host": place[2], "kind": "object", "name": name, "status": "ok"}
 
 
-def _suite(name: str, objects: Sequence[Object], time: str) -> ElementTree.Element:
+def _suite(name: str, objects: Sequence[Object], contents: Contents) -> ElementTree.Element:
     tags = [_tag(obj) for obj in objects]
     suite = ElementTree.Element(
         "testsuite",
@@ -64,14 +64,14 @@ def _suite(name: str, objects: Sequence[Object], time: str) -> ElementTree.Eleme
         failures=str(tags.count("failure")),
         errors=str(tags.count("error")),
         skipped=str(tags.count("skipped")),
-        timestamp=time.rstrip("Z"),
+        timestamp=contents.finished.rstrip("Z"),
     )
     for obj in objects:
         words = filter(None, (obj["service"] or "playbook", obj["host"], obj["kind"]))
         case = ElementTree.SubElement(
             suite, "testcase", classname=_xml(".".join(words)), name=_xml(obj["name"])
         )
-        _add_result(case, obj)
+        _add_result(case, obj, SIDES[contents.check])
     return suite
 
 
@@ -83,7 +83,11 @@ def _tag(obj: Object) -> str:
     return tags.get(obj["status"], "skipped")
 
 
-def _add_result(case: ElementTree.Element, finding: Object) -> None:
+def _add_result(case: ElementTree.Element, finding: Object, sides: tuple[str, str]) -> None:
+    """Add the result of a test case.
+
+    :param sides: what `before` and `after` are called
+    """
     tag = _tag(finding)
     if tag == "skipped":
         why = accepted(finding) if finding["status"] == "ignored" else finding["text"]
@@ -92,7 +96,7 @@ def _add_result(case: ElementTree.Element, finding: Object) -> None:
         result = ElementTree.SubElement(
             case, tag, type=_xml(finding["action"]), message=_xml(finding["text"])
         )
-        result.text = _xml(_sides(finding))
+        result.text = _xml(_sides(finding, sides))
     elif finding.get("since") == "resolved":
         ElementTree.SubElement(case, "system-out").text = _xml(f"resolved: {finding['text']}")
 
@@ -124,11 +128,11 @@ def changed_by(finding: Mapping[str, Any]) -> str:
     return " ".join(["changed", *filter(None, parts)]) if by or at else ""
 
 
-def _sides(finding: Object) -> str:
+def _sides(finding: Object, sides: tuple[str, str]) -> str:
     lines = [f"task: {finding['task']}", f"seen: {_seen(finding)}"]
-    for side in ("before", "after"):
+    for name, side in zip(sides, ("before", "after"), strict=True):
         if finding[side] is not None:
-            lines += [f"{side}:", *_lines(finding[side])]
+            lines += [f"{name}:", *_lines(finding[side])]
     return "\n".join(lines)
 
 

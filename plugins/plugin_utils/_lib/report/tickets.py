@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .contents import sentence_of
+from .contents import SIDES, sentence_of
 from .since import finding_id
 
 #: The common label of all issues. Each issue also has the label of its finding or server.
@@ -33,11 +33,16 @@ def wanted(report: Mapping[str, Any], per: str) -> list[Ticket]:
     :param per: `finding` or `server`
     """
     # a run that changes the servers leaves only failures open
-    open_ = ("drift", "failed") if report.get("check", True) else ("failed",)
+    check = bool(report.get("check", True))
+    open_ = ("drift", "failed") if check else ("failed",)
     found = [finding for finding in report["findings"] if finding["status"] in open_]
     if per == "finding":
         return [
-            _ticket(finding, f"{finding['text']} on {_where(finding)}", _description(finding))
+            _ticket(
+                finding,
+                f"{finding['text']} on {_where(finding)}",
+                _description(finding, SIDES[check]),
+            )
             for finding in found
         ]
     servers: dict[str, list[Mapping[str, Any]]] = {}
@@ -174,17 +179,17 @@ def _quoted(text: str) -> str:
     return _MARKUP.sub(lambda found: _ESCAPES.get(found[0], f"\\{found[0]}"), text)
 
 
-def _description(finding: Mapping[str, Any]) -> str:
+def _description(finding: Mapping[str, Any], sides: tuple[str, str]) -> str:
     lines = [
         f"* {_line(finding)}",
         f"* server: {_where(finding)}",
         f"* first seen: {finding['first_seen']}",
     ]
-    for side in ("before", "after"):
+    for name, side in zip(sides, ("before", "after"), strict=True):
         if finding.get(side) is not None:
             shown = json.dumps(finding[side], ensure_ascii=False, sort_keys=True, default=str)
             shown = _END.sub("(noformat", _cut(shown, _VALUE))
-            lines += [f"* {side}:", f"{{noformat}}{shown}{{noformat}}"]
+            lines += [f"* {name}:", f"{{noformat}}{shown}{{noformat}}"]
     return "\n".join(lines)
 
 
