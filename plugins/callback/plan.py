@@ -10,7 +10,7 @@ type: stdout
 short_description: Show only the summary of drift and enforce
 version_added: 1.0.0
 description:
-  - Shows the service that a run works on, messages of M(ansible.builtin.debug), warnings, and the list that the callback
+  - Shows the services when the run reaches them, messages of M(ansible.builtin.debug), warnings, and the list that the callback
     P(delivery.toolchain.report#callback) shows after the playbooks C(delivery.toolchain.drift), C(delivery.toolchain.enforce) and
     C(delivery.toolchain.drift_summary).
   - In other playbooks it shows tasks that changed something or failed, too.
@@ -45,15 +45,15 @@ class CallbackModule(CallbackBase):
     def __init__(self) -> None:
         super().__init__()
         self._failures: list[terminal.Line] = []
-        self._service = ""
+        self._services: set[str] = set()
 
     def _progress(self, task: Any) -> None:
-        """Display the first task for a service, because a run can take minutes."""
+        """Display a service when the run reaches it, because a run can take minutes."""
         module = module_of(task)
         service = descriptor_of(module).service_name if module else ""
-        if service and service != self._service:
-            self._service = service
-            Display().display(f"{service}: {name_without_role(task)}")
+        if service and service not in self._services:
+            self._services.add(service)
+            Display().display(f"{service} ...")
 
     def v2_runner_on_start(self, host: Any, task: Any) -> None:
         if not (task.when or task.loop):  # it may still be skipped

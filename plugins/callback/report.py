@@ -147,36 +147,53 @@ class CallbackModule(CallbackBase):
         contents = self._so_far()
         for warning in self._warnings():
             Display().warning(warning)
-        values = bool(context.CLIARGS.get("diff"))
+        stdout = str(config.get_config_value("DEFAULT_STDOUT_CALLBACK"))
+        lines = self._lines(contents, is_plan=stdout == "delivery.toolchain.plan")
+        if self._settings.get("drift_output") == "github":
+            lines = [*lines[:-1], *terminal.github(contents), *lines[-1:]]
+            self._add_to_step_summary(contents)
+        if lines and "json" not in stdout:
+            for line in (terminal.Line(""), *lines):
+                Display().display(line.text, color=line.colour or None)
+
+    def _lines(self, contents: Contents, *, is_plan: bool) -> list[terminal.Line]:
+        """Write the report, and return the lines at the end of the run.
+
+        :param is_plan: the callback `plan` shows nothing but these lines: they have all values, and
+            the commands that adopt or enforce
+        """
+        values = is_plan or bool(context.CLIARGS.get("diff"))
         lines = terminal.table(contents, values=values) if switch.lists_findings() else []
         folder = self._report_folder()
         if folder is not None and not self._recorder.has_compared:
             lines.append(terminal.Line(f"No report was written to {folder}: nothing was compared."))
         elif folder is not None:
             lines += self._write(folder, contents)
-        if lines:
-            lines.append(terminal.result(contents))
-        if self._settings.get("drift_output") == "github":
-            lines = [*lines[:-1], *terminal.github(contents), *lines[-1:]]
-            self._add_to_step_summary(contents)
-        if lines and "json" not in str(config.get_config_value("DEFAULT_STDOUT_CALLBACK")):
-            for line in (terminal.Line(""), *lines):
-                Display().display(line.text, color=line.colour or None)
+        # a playbook of your own may set what these commands need
+        is_drift = contents.playbook == "delivery.toolchain.drift"
+        shown = self._commands(folder) if is_plan and is_drift else None
+        if shown is not None:
+            lines += map(terminal.Line, commands.next_steps(contents, shown))
+        return [*lines, terminal.result(contents)] if lines else []
 
     def _write(self, folder: Path, contents: Contents) -> list[terminal.Line]:
         """Write the report, and return the line that names it."""
-        recorder = self._recorder
-        # without a plan, the playbook did not compare a desired state
-        shown = None
-        if recorder.plan is not None:
-            shown = commands.commands(context.CLIARGS, folder, recorder.mask)
         try:
-            warnings = writing.write(folder, contents, recorder.plan, shown)
+            warnings = writing.write(folder, contents, self._recorder.plan, self._commands(folder))
         except OSError as error:
             raise AnsibleError(f"Cannot write the report to {folder}: {error}") from error
         for warning in warnings:
             Display().warning(warning)
         return [terminal.Line(f"Report: {folder / 'report.html'}")]
+
+    def _commands(self, folder: Path | None) -> dict[str, str] | None:
+        """Return the commands for what was found, `None` if no desired state was compared: then
+        there is no plan.
+        """
+        recorder = self._recorder
+        if recorder.plan is None:
+            return None
+        return commands.commands(context.CLIARGS, folder, recorder.mask)
 
     def _add_to_step_summary(self, contents: Contents) -> None:
         file = os.environ.get("GITHUB_STEP_SUMMARY")

@@ -16,7 +16,8 @@ description:
     of lists is significant.
   - Values that the server encrypts are not compared, because it encrypts them again at each save. A warning names them. O(update_secrets)
     sends them again. All other values are compared, whatever their names are; the diff masks those that have the name of a secret.
-  - A configuration of a freestyle, matrix or Maven job without C(canRoam) pins the job to the built-in node. A warning says so.
+  - A configuration of a freestyle, matrix or Maven job without C(canRoam) pins the job to the built-in node. A warning says
+    so if the job is new, or was not pinned before.
   - The saved configuration is verified. The server silently drops unknown elements. The task then fails with the kind V(rejected) and names
     them. If the configuration is the same as before the save, the task is unchanged, with a warning that names them.
   - The credentials and views in the configuration of a folder are neither compared nor removed, because M(delivery.toolchain.ci_credential)

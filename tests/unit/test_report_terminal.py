@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,11 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.callback import plan, report
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import findings
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import switch, terminal
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
+    commands,
+    switch,
+    terminal,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
     Contents,
 )
@@ -142,6 +147,46 @@ def test_values_name_their_sides(check: bool, shown: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("statuses", "adopted"),
+    [
+        (["ok"], None),
+        (["failed"], None),
+        (["update", "failed"], ["adopt", "-e", "adopt_findings={0}"]),
+        (
+            ["update", "create"],
+            ["adopt", "-e", "adopt_findings={0},{1}", "-e", "adopt_deletions=true"],
+        ),
+        (["update"] * 6, ["adopt", "-e", '{{"adopt_findings": [{{"name": "**"}}]}}']),
+    ],
+)
+def test_plan_ends_with_commands(statuses: list[str], adopted: list[str] | None) -> None:
+    contents = found(*statuses)
+    shown = {"enforce": "enforce plan", "adopt": "adopt", "secrets": ""}
+    lines = commands.next_steps(contents, shown)
+    assert bool(lines) == (adopted is not None)
+    if adopted is not None:
+        adopt, enforce = lines
+        ids = [finding["id"] for finding in contents.findings]
+        start = "To keep what is on the server:  "
+        assert adopt.startswith(start)
+        assert shlex.split(adopt[len(start) :]) == [each.format(*ids) for each in adopted]
+        assert enforce == "To restore what is in Git:      enforce plan"
+        # without a report there is nothing to adopt from
+        assert commands.next_steps(contents, {**shown, "adopt": ""}) == [enforce]
+
+
+def test_rules_cannot_be_adopted() -> None:
+    contents = Contents("drift", check=True, hosts=["h"])
+    finding = findings.unwanted("item", "libs/a.jar", why="too old")
+    contents.add(host="h", service="repo", server=SERVER, **finding)
+    shown = {"enforce": "enforce", "adopt": "adopt", "secrets": "plan_key"}
+    assert commands.next_steps(contents, shown) == [
+        "To restore what is in Git:      enforce",
+        "Add -e with plan_key, which are not shown.",
+    ]
+
+
+@pytest.mark.parametrize(
     ("check", "words"),
     [
         (True, "Plan: 2 to create, 1 to update, 1 to delete."),
@@ -223,7 +268,7 @@ def test_quiet_callback_shows_otherwise_unlisted_failures(
     callback.v2_runner_on_start(host, SimpleNamespace(**{**vars(task), "loop": "{{ perhaps }}"}))
     assert capsys.readouterr().out == ""
     callback.v2_runner_on_start(host, task)
-    assert capsys.readouterr().out == "ci: Do it\n"  # before it ends, because it can take minutes
+    assert capsys.readouterr().out == "ci ...\n"  # before it ends, because it can take minutes
     callback.v2_runner_on_ok(result)
     callback.v2_runner_item_on_ok(result)
     callback.v2_runner_on_failed(result, ignore_errors=True)

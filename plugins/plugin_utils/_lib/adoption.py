@@ -17,12 +17,12 @@ from . import kinds, yaml_edits
 from .accounts import Accounts
 from .desired_schema import schema_of, services
 from .desired_state import key_of, name_of
+from .findings import RULED
 from .report import ignored
 from .report.since import finding_id
 from .variables import entries_of
 
 _REPORT = "report.json"
-_RULES = ("item", "build", "trash", "script", "java", "server", "task")
 #: The only list without a key: its entries are named by their sections.
 SECTIONS = "configuration"
 #: Strings in the rows of a report.
@@ -104,7 +104,7 @@ def require_adoptable(finding: Finding) -> None:
 def lists_of(finding: Finding) -> list[str]:
     """Return the lists of the desired state that may have the object of a finding."""
     service = str(finding["service"])
-    if service not in services() or finding["kind"] in _RULES:
+    if service not in services() or finding["kind"] in RULED:
         return []
     properties = schema_of(service)["properties"]
     found = [

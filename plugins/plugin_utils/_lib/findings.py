@@ -20,6 +20,8 @@ from . import kinds
 Result = Mapping[str, Any]
 Finding = dict[str, Any]
 
+#: Kinds of findings about rules and scripts, which are no objects of a desired state.
+RULED = ("item", "build", "trash", "script", "java", "server", "task")
 #: Maximum number of findings for the items of a cleanup. One more finding contains the number of
 #: all other items.
 MAX_ITEMS = 1000

@@ -48,9 +48,10 @@ class Team:
         for command in ("init -q", "add .", "-c user.name=a -c user.email=a@b.c commit -qm x"):
             subprocess.run(["git", *command.split()], cwd=self.folder / "desired", check=True)
 
-    def run(self, name: str, *arguments: str) -> int:
+    def run(self, name: str, *arguments: str, stdout: str = "default") -> int:
         arguments = (f"delivery.toolchain.{name}", "-e", "@settings.yml", *arguments)
-        done = playbook.execute(arguments, self.folder, self._environment)
+        environment = {**self._environment, "ANSIBLE_STDOUT_CALLBACK": stdout}
+        done = playbook.execute(arguments, self.folder, environment)
         self.output = done.stdout
         return done.returncode
 
@@ -103,13 +104,21 @@ def test_commands_of_the_page_work(fresh: Fresh, tmp_path: Path) -> None:
     inventory = 'localhost ansible_python_interpreter="{{ ansible_playbook_python }}"\n'
     (tmp_path / "my hosts").write_text(inventory, "utf-8")
     limit = ("--limit", "localhost", "-i", "my hosts")
-    assert team.run("drift", *limit, "-e", f"ci_password={PASSWORD}") == 0
+    password = ("-e", f"ci_password={PASSWORD}")
+    assert team.run("drift", *limit, *password, stdout="delivery.toolchain.plan") == 0
     data = team.page()
     ids = {one["name"]: one["id"] for one in data["report"]["findings"]}
     assert set(ids) == {f"REL/{name}" for name in EDITED}
     commands = data["commands"]
     assert commands["secrets"] == "ci_password"
     assert PASSWORD not in json.dumps(data)
+    assert PASSWORD not in team.output
+    *_more, adopt, enforce, secrets, result = team.output.splitlines()
+    chosen = ",".join(one["id"] for one in data["report"]["findings"])
+    assert adopt.endswith(f"{commands['adopt']} -e adopt_findings={chosen}")
+    assert enforce.endswith(f"  {commands['enforce']}")
+    assert secrets == "Add -e with ci_password, which are not shown."
+    assert result == "Result: differs"
     settings = "-i 'my hosts' --limit localhost -e @settings.yml"
     assert commands["adopt"].startswith(f"ansible-playbook delivery.toolchain.adopt {settings} ")
     first, second = (ids[f"REL/{name}"] for name in EDITED)

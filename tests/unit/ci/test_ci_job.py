@@ -116,6 +116,26 @@ def test_encrypted_secrets_show_whether_a_lost_save_was_done(
                 run.play(lambda task: CiJobOperation(task, options))
 
 
+@pytest.mark.parametrize(
+    ("before", "warned"),
+    [(None, True), ("<canRoam>true</canRoam>", True), ("", False)],
+)
+def test_warning_names_a_job_that_becomes_pinned(before: str | None, warned: bool) -> None:
+    def response(seen: Seen) -> Reply:
+        if seen.path.endswith("config.xml") and before is not None:
+            return Reply(body=f"<project><description>old</description>{before}</project>")
+        is_folder = seen.path.endswith("api/json") and "/job/" not in seen.path
+        return (
+            Reply(body={"jobs": []}) if is_folder else Reply(404, headers={"X-Jenkins": "2.479.3"})
+        )
+
+    options = options_of(CiJobOptions, job="agent", config=NEW)
+    with Stub(response=response) as stub:
+        run = Run(stub.url, read_only=True)
+        assert CiJobOperation(run.task, options).plan().changed
+    assert any("canRoam" in warning for warning in run.warnings) == warned
+
+
 def test_new_secret_is_a_change_although_another_element_is_lost() -> None:
     sealed = ["{AQAAABAAAAAQ%s=}" % ("abcdefgh" * number) for number in (3, 4)]
 

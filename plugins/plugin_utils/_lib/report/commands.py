@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build the commands that a page shows, with the settings of the run [C9]."""
+"""Build the commands that a page and the terminal show, with the settings of the run [C9]."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from typing import Any
 from ansible import constants
 
 from ....module_utils._lib.core.secret import is_secret_name
+from ..findings import RULED
+from .contents import Contents
 
+#: Maximum number of findings that a command names by their ids.
+MAX_IDS = 5
 _NAME = re.compile(r"""(\w+)["']?\s*[=:]""")
 _PLAIN = re.compile(r"[\w./@%+,-]+")
 #: Options of the command line that a run with the same settings needs, with their names in Ansible.
@@ -26,27 +30,57 @@ _OPTIONS = {
 _KEYS = ("drift_plan_key", "enforce_plan_key")
 
 
-def commands(given: Mapping[str, Any], folder: Path, mask: Callable[[str], str]) -> dict[str, str]:
+def commands(
+    given: Mapping[str, Any], folder: Path | None, mask: Callable[[str], str]
+) -> dict[str, str]:
     """Return the beginnings of the commands `enforce` and `adopt` for a run with a sealed plan.
 
     The page adds the id of a finding. They are for the working directory of the run.
 
     :param given: options of the command line
-    :param folder: folder of the report
+    :param folder: folder of the report; without one there is no plan, and no command `adopt`
     :param mask: masks secrets in a string
     :return: `enforce`, `adopt`, and `secrets`: the names of variables that are left out because
         their values are secrets
     """
     shown, secrets = _variables(given.get("extra_vars") or (), mask)
     settings = [*_inventories(given), *_options(given), *shown]
+    left_out = ", ".join(secrets)
+    if folder is None:
+        return {"enforce": _command("enforce", settings), "adopt": "", "secrets": left_out}
     place = _near(folder)
     plan = ["-e", _variable("enforce_plan", f"{place}/plan.json")]
     adopt = ["-e", _variable("adopt_report", place)]
     return {
         "enforce": _command("enforce", [*settings, *plan]),
         "adopt": _command("adopt", [*settings, *adopt]),
-        "secrets": ", ".join(secrets),
+        "secrets": left_out,
     }
+
+
+def next_steps(contents: Contents, shown: Mapping[str, str]) -> list[str]:
+    """Return the lines with the commands that adopt or enforce what a run has found.
+
+    :param shown: result of :func:`commands`
+    """
+    drift = [finding for finding in contents.findings if finding["status"] == "drift"]
+    if not drift:
+        return []
+    adopted = [finding for finding in drift if finding["kind"] not in RULED]
+    lines = []
+    if shown["adopt"] and adopted:
+        chosen = ",".join(str(finding["id"]) for finding in adopted)
+        if len(adopted) > MAX_IDS:
+            chosen = json.dumps({"adopt_findings": [{"name": "**"}]})
+        else:
+            chosen = f"adopt_findings={chosen}"
+        missing = any(finding["action"] == "create" for finding in adopted)
+        more = ["-e", chosen, *(["-e", "adopt_deletions=true"] if missing else [])]
+        lines.append(f"To keep what is on the server:  {shown['adopt']} {shlex.join(more)}")
+    lines.append(f"To restore what is in Git:      {shown['enforce']}")
+    if shown["secrets"]:
+        lines.append(f"Add -e with {shown['secrets']}, which are not shown.")
+    return lines
 
 
 def _command(name: str, arguments: Sequence[str]) -> str:

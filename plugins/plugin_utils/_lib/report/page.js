@@ -2,7 +2,7 @@
 // Names and values are data: they become texts of nodes, never markup.
 "use strict";
 (() => {
-  const { report, history, links, files, compared, commands, resolved_count: allResolved } = JSON.parse(document.getElementById("data").textContent);
+  const { report, history, links, files, compared, commands, ruled, resolved_count: allResolved } = JSON.parse(document.getElementById("data").textContent);
   const titles = { failed: "Failed", missing: "Missing", different: "Different", extra: "Not in Git",
     unmanaged: "Not managed", unknown: "Not compared", ignored: "Skipped" };
   const groups = Object.keys(titles);
@@ -286,8 +286,6 @@
     return text ? [node("span", "since", text), " "] : [];
   };
   const paragraph = (title, text) => [node("p", "faint", title), node("pre", "copy", text)];
-  // no object of a desired state: results of rules and scripts
-  const ruled = ["item", "build", "trash", "script", "java", "server", "task"];
   const writes = { create: "create it on the server", update: "restore it on the server", delete: "delete it on the server" };
   const nextSteps = ({ id, status, action, kind, name }) => {
     const isWritten = commands && status === "drift" && action in writes;

@@ -17,6 +17,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from ..findings import RULED
 from .contents import SIDES, Contents, Row
 from .links import link
 from .texts import columns, titles
@@ -94,6 +95,7 @@ def _data(
         "files": [contents.file_of(finding) for finding in shown],
         "compared": contents.compared_with,
         "commands": commands,
+        "ruled": RULED,
     }
 
 

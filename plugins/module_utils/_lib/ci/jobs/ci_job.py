@@ -284,7 +284,8 @@ class CiJobOperation:
             same = unchanged({"differences": []}, state=found.before)
             return same.with_unknown(*found.uncompared)
         self._refuse_stars(live, "this job")
-        self._warn_of_pinned(wanted)
+        if not configuration.is_pinned(live):
+            self._warn_of_pinned(wanted)
         sent = wanted if always else with_kept_secrets(live, wanted)
         # new secrets do not show, so an equal configuration does not mean that nothing was saved
         before = None if always and configuration.drift(live, wanted).uncompared else compared
