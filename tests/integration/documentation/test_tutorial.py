@@ -38,7 +38,7 @@ def test_tutorial_prints_what_it_says(fresh: Callable[[str], Sandbox], tmp_path:
                 compared += 1
         else:
             printed = _run(text.replace(BASE, own), tmp_path, environment)
-    assert compared == 15
+    assert compared == 16
 
 
 def _run(text: str, folder: Path, environment: dict[str, str]) -> str:
