@@ -137,9 +137,18 @@ def failed(kind: str, name: Any, text: str) -> Finding:
     return _finding(kind, name, "none", reason, "failed")
 
 
-def unmanaged_object(kind: str, name: Any) -> Finding:
+def unmanaged_object(kind: str, name: Any, why: str = "") -> Finding:
     """Return the finding of an object that the desired state does not name."""
-    return _finding(kind, name, "none", "not managed", "unmanaged")
+    return _finding(kind, name, "none", f"not managed{why}", "unmanaged")
+
+
+def without_file(kind: str, name: Any, *, marked: bool) -> Finding:
+    """Return the finding of a page of a tree that has no file.
+
+    :param marked: whether the tree wrote the page, so it may delete the page
+    """
+    why = ", because no file of its tree describes it"
+    return unmanaged_object(kind, name, f"{why}; prune of the tree deletes it" if marked else why)
 
 
 def with_unknown(finding: Finding, unknown: Iterable[str]) -> Finding:

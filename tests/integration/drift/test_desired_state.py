@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -298,6 +299,72 @@ def test_environment_and_unmanaged_objects_are_supported(fresh: Fresh, tmp_path:
     accepted = {**failing, "drift_ignore": [{"kind": "version", "name": "REL/1.*"}]}
     run = _run(tmp_path, "drift", accepted, code=2)
     assert "Objects that are not managed (1): version REL/2.0.0" in " ".join(run.output.split())
+
+
+@pytest.mark.parametrize("mark", [True, False])
+def test_page_whose_file_is_gone_is_not_managed(fresh: Fresh, tmp_path: Path, mark: bool) -> None:
+    sandbox = fresh("real")
+    tree = f"trees:\n  - {{src: docs, space: REL, mark: {str(mark).lower()}}}\n"
+    _describe(tmp_path, wiki=tree)
+    docs = tmp_path / "desired/docs"
+    docs.mkdir()
+    (docs / "index.md").write_text("# Handbook of tests\n", encoding="utf-8")
+    (docs / "gone.md").write_text("# Gone\n", encoding="utf-8")
+    variables = {
+        "desired_state_folder": "desired",
+        "enforce_connections": {"wiki": _logins(sandbox)["wiki"]},
+        "drift_report": "report",
+    }
+    _run(tmp_path, "enforce", variables)
+    shutil.copytree(tmp_path / "desired", tmp_path / "previous")
+    (docs / "gone.md").unlink()
+    begin = sandbox.mark()
+    variables["desired_state_previous"] = "previous"
+    _run(tmp_path, "drift", variables)
+    (finding,) = _report(tmp_path)["findings"]
+    assert (finding["name"], finding["status"], finding["action"]) == (
+        *("REL/Gone", "unmanaged", "none"),
+    )
+    assert "no file of its tree describes it" in finding["text"]
+    assert ("prune" in finding["text"]) is mark
+    run = _run(tmp_path, "drift", {**variables, "desired_state_unmanaged": "fail"}, code=2)
+    assert "Objects that are not managed (1): page REL/Gone" in " ".join(run.output.split())
+    report = _report(tmp_path)
+    assert (report["result"], report["counts"]["unmanaged"]) == ("unmanaged", 1)
+    assert sandbox.requests("wiki", writes=True, since=begin) == []
+
+
+def test_edited_page_differs_and_does_not_hide_the_others(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    _describe(tmp_path, wiki="trees:\n  - {src: docs, space: REL, on_edit: fail}\n")
+    docs = tmp_path / "desired/docs"
+    docs.mkdir()
+    (docs / "index.md").write_text("# Handbook of tests\n", encoding="utf-8")
+    variables = {
+        "desired_state_folder": "desired",
+        "enforce_connections": {"wiki": _logins(sandbox)["wiki"]},
+        "drift_report": "report",
+    }
+    _run(tmp_path, "enforce", variables)
+    address = f"{sandbox.urls['wiki']}/rest/api/content"
+    login = ("reporter", "reporter-password")
+    query = {"spaceKey": "REL", "title": "Handbook of tests"}
+    (page,) = requests.get(address, params=query, auth=login, timeout=10).json()["results"]
+    body = {"storage": {"value": "<p>by hand</p>", "representation": "storage"}}
+    members = {"type": "page", "title": page["title"], "version": {"number": 2}, "body": body}
+    requests.put(f"{address}/{page['id']}", json=members, auth=login, timeout=10).raise_for_status()
+    (docs / "new.md").write_text("# New\n", encoding="utf-8")
+    _run(tmp_path, "drift", variables)
+    found = {one["name"]: one for one in _report(tmp_path)["findings"]}
+    assert {name: one["status"] for name, one in found.items()} == {
+        "REL/Handbook of tests": "drift",
+        "REL/New": "drift",
+    }
+    assert "was edited by reporter at" in found["REL/Handbook of tests"]["text"]
+    _run(tmp_path, "enforce", variables, code=2)
+    found = {one["name"]: one for one in _report(tmp_path)["findings"]}
+    assert found["REL/Handbook of tests"]["status"] == "failed"
+    assert found["REL/New"]["status"] == "drift"
 
 
 @pytest.mark.parametrize(

@@ -237,6 +237,12 @@ class Contents:
         """Return whether an object with this name has been added, on any server."""
         return (host, service, kind, name) in self._known
 
+    def let_fail(self, host: str, service: str, kind: str, name: str) -> None:
+        """Let an unmanaged object fail the run."""
+        for place, obj in self._objects.items():
+            if (*place[:2], *place[3:]) == (host, service, kind, name):
+                obj["fails"] = True
+
     def file_of(self, finding: Mapping[str, Any]) -> str:
         """Return the file of the desired state that describes an object, "" if it is unknown."""
         return self.files.get((finding["service"], finding["kind"], finding["name"]), "")

@@ -16,6 +16,12 @@ from ..findings import Finding, Result
 
 #: Return value that lists the objects of modules with the option `entries` [C11.1].
 ENTRIES = "results"
+#: Return values whose rows have an `error` for each object that failed.
+_WITH_ERRORS = (ENTRIES, "pages")
+#: Return value of `wiki_tree`: pages of the tree that no file describes.
+_PAGES_WITHOUT_FILE = "without_file"
+#: Kinds of errors of objects that differ, but that the module refuses to change.
+_REFUSALS = ("invalid", "conflict")
 _DONE = {"none", "unchanged", "absent", "kept", "present", "skipped"}
 _MADE = {"create", "created", "uploaded", "exploded", "checksum_deployed", "copied", "installed"}
 _GONE = {"delete", "deleted", "remove", "removed", "trashed", "uninstalled"}
@@ -53,7 +59,15 @@ def compared(
         ]
         pairs = zip(names, rows, strict=True)
         found = [(_of_row(descriptor.kind, name, row, check=check), row) for name, row in pairs]
-        return [_with_unknown(finding, row) for finding, row in found]
+        others = [
+            findings.without_file(
+                descriptor.kind,
+                descriptor.name_of({**options, **page}),
+                marked=bool(options.get("mark", True)),
+            )
+            for page in result.get(_PAGES_WITHOUT_FILE) or ()
+        ]
+        return [*(_with_unknown(finding, row) for finding, row in found), *others]
     return [_with_unknown(_of_task(module, result, options, task), result)]
 
 
@@ -114,7 +128,7 @@ def failed(
         count = result.get("not_compared", expected(module, options))
         return [{**findings.failed("server", "", text), "refused": refused, "count": count}]
     planned = [] if "censored" in result else _planned_before(module, result, options, check)
-    rows = result.get(ENTRIES) if planned else None
+    rows = result.get(descriptor_of(module).listed) if planned else None
     if any(record["status"] == "failed" for record in planned) or (
         isinstance(rows, list) and any(row.get("error") for row in rows)
     ):
@@ -127,7 +141,7 @@ def failed(
 def _refused(kind: str, name: str, values: Mapping[str, Any], text: str) -> Finding | None:
     """Return the finding of an object that differs, but that the module refuses to change."""
     error, changes = values.get("error"), values.get("changes")
-    if not isinstance(error, Mapping) or error.get("kind") != "invalid" or not changes:
+    if not isinstance(error, Mapping) or error.get("kind") not in _REFUSALS or not changes:
         return None
     names = [change.get("field", change.get("path")) for change in changes]
     before, after = (
@@ -143,7 +157,8 @@ def _planned_before(
 ) -> list[Finding]:
     if module == "analysis_config" and result.get("plan"):
         return findings.compared({**options, **result}, module)
-    if not module or descriptor_of(module).listed != ENTRIES or not result.get(ENTRIES):
+    listed = descriptor_of(module).listed if module else ""
+    if listed not in _WITH_ERRORS or not result.get(listed):
         return []
     return compared(module, result, options, "", check=check)
 

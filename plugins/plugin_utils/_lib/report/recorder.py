@@ -165,13 +165,18 @@ class Recorder:
         for one in step.get("files", ()):
             self.contents.files[one["service"], one["kind"], self._line(one["name"])] = one["file"]
         for finding in step.get("findings", ()):
-            service = finding["service"]
-            if not self.contents.knows(host, service, finding["kind"], finding["name"]):
-                name = task.get_name().strip()
-                if finding["status"] == "unmanaged":
-                    name = self._exports.get((host, service), name)
-                server = self.contents.servers.get((host, service), "")
-                self._add([finding], host, service, server, name)
+            self._add_of_step(finding, task.get_name().strip(), host)
+
+    def _add_of_step(self, finding: Mapping[str, Any], task: str, host: str) -> None:
+        """Add a finding of a step, unless the report has the object already."""
+        place = (host, finding["service"], finding["kind"], finding["name"])
+        if self.contents.knows(*place):
+            if finding.get("fails"):
+                self.contents.let_fail(*place)
+            return
+        if finding["status"] == "unmanaged":
+            task = self._exports.get(place[:2], task)
+        self._add([finding], *place[:2], self.contents.servers.get(place[:2], ""), task)
 
     def _start_again(self) -> None:
         """Discard all findings after the comparison with a sealed plan, before the run writes."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,15 +51,18 @@ def choose_kinds(run: Run) -> Result:
     }
 
 
-def unmanaged(run: Run, export: str) -> Result:
-    """Return the objects in an export that the folder of the desired state does not name."""
-    exported = Path(export)
-    if not any(exported.iterdir()):  # no service could be exported
-        return {"findings": []}
-    there = desired_state.read(exported, reading_of(run))
-    found = desired_state.unmanaged(
-        desired_state.values(state_of(run)), desired_state.values(there)
-    )
+def unmanaged(run: Run, export: str, known: Sequence[Mapping[str, Any]]) -> Result:
+    """Return the objects that the folder of the desired state does not name.
+
+    :param export: folder with an export of the servers
+    :param known: findings of the run, which may have such objects already, as pages of a tree
+    """
+    exported, found = Path(export), [one for one in known if one["status"] == "unmanaged"]
+    if any(exported.iterdir()):  # otherwise no service could be exported
+        there = desired_state.read(exported, reading_of(run))
+        found += desired_state.unmanaged(
+            desired_state.values(state_of(run)), desired_state.values(there)
+        )
     if run.value("desired_state_unmanaged") == "fail":
         found = [{**finding, "fails": True} for finding in found]
     return {"findings": found, "report": {"findings": found}}
