@@ -167,18 +167,20 @@ class References:
         if name is None:
             return None
         known = self.visible.store.get("tracker.user", name) or {}
+        mail = {"emailAddress": known.get("emailAddress", f"{name}@example.com")}
         shown = {
             "displayName": known.get("displayName", name),
             "active": known.get("active", True),
             "timeZone": "UTC",
         }
         if self.cloud:
+            shown |= mail if known.get("shares_email") else {}
             return {"accountId": f"{_ACCOUNT}{name}", "accountType": "atlassian", **shown}
         return {
             "self": f"{self.base}/rest/api/2/user?username={quote(name)}",
             "name": name,
             "key": known.get("key", name),
-            "emailAddress": known.get("emailAddress", f"{name}@example.com"),
+            **({} if known.get("emailAddress") == "" else mail),
             **shown,
         }
 

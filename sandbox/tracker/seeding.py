@@ -2,7 +2,8 @@
 """Seed data of the issue tracker.
 
 - `statuses`: {name: category}, or {name: {category, editable}}
-- `users`: {name: {displayName, active?}}
+- `users`: {name: {displayName, active?, key?, emailAddress?, shares_email?}}. The cloud shows an
+  address only if its owner shares it. A server hides an empty one
 - `projects`: [{key, name, anonymous?, lead?, screens?: {create, edit}, required?}]
 - `versions`: {PROJECT: {name: {released, ...}}}
 - `components`: {PROJECT: [name]}, or {PROJECT: {name: {description, lead, ...}}}

@@ -38,6 +38,7 @@ REQUESTS: Mapping[str, Mapping[str, str]] = {
         "": "GET rest/api/3/project/REL, PUT rest/api/3/version/1",
         "for `unresolved` with a version": f"PUT {_ISSUE}",
     },
+    "tracker_user_info": {"": "GET rest/api/3/user, GET rest/api/3/mypermissions"},
     "tracker_project_role": {
         "": f"GET {_ROLE}, PUT {_ROLE}, GET rest/api/3/user",
         "for `mode: add`": f"POST {_ROLE}",
@@ -53,6 +54,8 @@ REQUESTS: Mapping[str, Mapping[str, str]] = {
         " GET rest/api/user/memberof",
     },
     "wiki_page_info": {"": _READ_PAGE},
+    # the cloud has no user keys
+    "wiki_user_info": {},
     "wiki_page": {
         "": f"{_READ_PAGE}, PUT {_PAGE}, GET {_PAGE}/ancestors",
         "for a folder as parent": "GET api/v2/folders/1",

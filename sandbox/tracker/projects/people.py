@@ -87,6 +87,9 @@ def user(call: Call) -> Response:
         raise refusal(400, _STRICT)
     wanted = call.query("accountId") if call.cloud else call.query("username", call.query("key"))
     name = (account_name(wanted) if call.cloud else wanted) or wanted
+    if call.query("key"):
+        keys = {known.get("key", one): one for one, known in call.store.items("tracker.user")}
+        name = keys.get(wanted, "")
     if call.store.get("tracker.user", name) is None:
         raise refusal(404, f"The user named '{wanted}' does not exist")
     return JSONResponse(call.views.user(name))

@@ -92,6 +92,12 @@ def test_jira_reads_projects(client: Any) -> None:
     assert [version.name for version in project.versions] == ["1.0.0", "1.1.0", "2.0.0"]
 
 
+def test_jira_finds_users(client: Any) -> None:
+    assert client.user("alice").emailAddress == "alice@example.com"
+    assert [user.name for user in client.search_users("alice@example.com")] == ["alice"]
+    assert client.search_users("nobody@example.com") == []
+
+
 def test_jira_gets_the_error_messages(client: Any) -> None:
     with pytest.raises(JIRAError) as missing:
         client.issue("REL-999")

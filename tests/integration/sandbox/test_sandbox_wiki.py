@@ -92,6 +92,11 @@ def test_client_creates_reads_and_updates_a_page(client: Any) -> None:
     assert first["body"]["storage"]["value"].endswith(">first<br /></p>")
 
 
+def test_client_finds_a_user_by_key(client: Any) -> None:
+    found = client.get_user_details_by_userkey("key-reporter")
+    assert (found["username"], found["userKey"]) == ("reporter", "key-reporter")
+
+
 def test_client_gets_the_error_messages(client: Any) -> None:
     with pytest.raises(ApiError, match="no content with the given id"):
         client.get_page_by_id("4711")

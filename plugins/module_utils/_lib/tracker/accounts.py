@@ -59,6 +59,31 @@ class Accounts:
                 return self._only(called, name, place)
         return self._found[name]
 
+    def named(self, name: str) -> Account | None:
+        """Return the account with an id, on a server with a name or key, or None."""
+        purpose = f"searching for the account '{name}'"
+        for option in ("accountId",) if self._cloud else ("username", "key"):
+            response = self._client.read(
+                purpose, "rest/api/2/user", query={option: name}, expect=(200, 400, 404)
+            )
+            if response.status == 200:
+                shown: Account = expected(response, dict, "an account")
+                if _is_called(shown, name, (self.member, *(() if self._cloud else self._names))):
+                    return shown
+        return None
+
+    def with_email(self, email: str, place: str) -> list[Account]:
+        """Return the accounts that a search for an email address finds: those that have it, and
+        those whose address the server hides.
+        """
+        purpose = f"searching for the account '{email}'"
+        listed = self._listed(purpose, email, place)
+        return [
+            account
+            for account in listed
+            if not account.get("emailAddress") or _is_called(account, email, ("emailAddress",))
+        ]
+
     def has_id(self, account: Account, number: str) -> bool:
         """Return whether an account has this id. User names are case-insensitive."""
         return self._number(account).casefold() == number.casefold()
