@@ -401,14 +401,14 @@ def test_mentions_are_translated_in_text_only() -> None:
         .replace('ri:account-id="R&amp;D"', 'ri:username="a&quot;b"')
     )
     in_cloud = mentions.with_accounts(BODY, accounts, in_cloud=True)
-    assert mentions.names(in_cloud) == ["boris", "alice", 'a"b']
+    assert [*mentions.names(in_cloud)] == ["boris", "alice", 'a"b']
     assert in_cloud.count("ri:account-id=") == 3
     assert mentions.with_accounts(BODY, {"zoe": "x"}, in_cloud=True) == BODY
 
 
 def test_mentions_take_linear_time() -> None:
     for text in ("<![CDATA[", "<!--", "<ri:user ", "<ri:user ri:username=' "):
-        assert mentions.names(text * 50_000) == []
+        assert mentions.names(text * 50_000) == {}
 
 
 # -- deletions ------------------------------------------------------------------------------------

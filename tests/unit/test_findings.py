@@ -317,6 +317,7 @@ INTERNAL = {
     "export": ("export_place", "export_ci_run"),
     "housekeeping": ("repo_housekeeping_bin",),
     "login_rotation": ("login_rotation_written", "login_rotation_step"),
+    "match_accounts": ("match_accounts_users", "match_accounts_new", "drift_written"),
     "release": ("release_notes_page", "ci_build_results", "toolchain_not_built", "enforce_step"),
     "release_notes": ("release_notes_written",),
     "release_promote": ("release_promote_image",),

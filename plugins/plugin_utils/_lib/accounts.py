@@ -115,7 +115,7 @@ class Accounts:
                 for entry in entries if kinds.find(service, listed).texts else ():
                     yield from (
                         f"{service}/{name}"
-                        for text in _texts_of(entry)
+                        for text in texts_of(entry)
                         for name in mentions.names(text)
                         if name not in known
                     )
@@ -155,7 +155,7 @@ class Accounts:
         }
 
 
-def _texts_of(entry: Mapping[str, Any]) -> Iterator[str]:
+def texts_of(entry: Mapping[str, Any]) -> Iterator[str]:
     """Yield the body of an entry, and the files of its pages. The module reports other files."""
     yield str(entry.get("body") or "")
     src = Path(str(entry["src"])) if entry.get("src") else None

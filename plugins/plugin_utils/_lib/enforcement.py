@@ -77,7 +77,7 @@ def problem(
         return f"enforce_roles has no role {unknown_roles}: the roles are {', '.join(ROLES)}."
     checked = ROLES if described is None else described
     return (
-        problem_of_connections("enforce", variables, template)
+        problem_of_connections("enforce_connections", variables, template)
         or next(filter(None, (_problem_of_role(role, variables, template) for role in checked)), "")
         or (_NOTHING if described == [] else "")
     )
@@ -217,9 +217,8 @@ def _entries(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def problem_of_connections(playbook: str, variables: Mapping[str, Any], template: Template) -> str:
-    """Return an error message for an invalid variable with the connections of a playbook, or ""."""
-    name = f"{playbook}_connections"
+def problem_of_connections(name: str, variables: Mapping[str, Any], template: Template) -> str:
+    """Return an error message for an invalid variable with connections by service, or ""."""
     given = variables.get(name)
     connections = template(given) if isinstance(given, str) else given
     if not connections:

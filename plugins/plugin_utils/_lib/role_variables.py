@@ -51,6 +51,7 @@ INPUTS = {
         " wiki_attachments wiki_restrictions wiki_spaces wiki_trees",
     ),
     "housekeeping": _named("housekeeping", "connection hosts"),
+    "match_accounts": _named("match_accounts", "file from hosts to"),
     "release": _named(
         "release",
         "again allow_empty analysis_modules analysis_roles announce archives browse_url"

@@ -22,9 +22,11 @@ def check(run: Run, of: str, work: Sequence[str] = (), switches: Sequence[str] =
     if unknown:
         raise StepError(f"{title} does not know {', '.join(unknown)}.")
     _reject_internal(run, of, title)
-    for check_of in (enforcement.problem_of_connections, enforcement.problem_of_included):
-        if problem := check_of(of, run.variables, run.template):
-            raise StepError(problem)
+    problem = enforcement.problem_of_connections(
+        f"{of}_connections", run.variables, run.template
+    ) or enforcement.problem_of_included(of, run.variables, run.template)
+    if problem:
+        raise StepError(problem)
     wrong = next((name for name in switches if not enforcement.is_switch(run.value(name))), "")
     if wrong:
         raise StepError(

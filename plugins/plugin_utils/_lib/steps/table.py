@@ -48,6 +48,10 @@ SUBJECTS = {
             *("adopt_into", "adopt_report", "enforce_connections"),
         ),
     ),
+    "matching": Subject(
+        ("users_without_account", "addresses_of_users", "write_accounts"),
+        ("match_accounts_file", "match_accounts_from", "match_accounts_to"),
+    ),
     "builds": Subject(("list_builds", "known_builds", "soaked"), ("release_builds",)),
     "gates": Subject(
         ("freeze", "holds", "held", "waits"),

@@ -10,7 +10,7 @@ import html
 import re
 from collections.abc import Callable, Mapping
 
-_ACCOUNT_ID, _USERNAME = "account-id", "username"
+ACCOUNT_ID, USER_KEY, _USERNAME = "account-id", "userkey", "username"
 # A section or comment without an end includes the rest, so that no text is searched twice. The text
 # of a code macro is no mention.
 _MENTION = re.compile(
@@ -31,13 +31,13 @@ def translated(body: str, translate: Callable[[str], str], *, in_cloud: bool) ->
         attribute = found["attribute"]
         if attribute is None:
             return found[0]
-        name = html.unescape(found["single"] if found["double"] is None else found["double"])
+        name = _name_in(found)
         account = translate(name)
         if account == name:
             return found[0]
         if in_cloud:
-            attribute = _ACCOUNT_ID
-        elif attribute == _ACCOUNT_ID:
+            attribute = ACCOUNT_ID
+        elif attribute == ACCOUNT_ID:
             attribute = _USERNAME
         return f'{found["start"]}ri:{attribute}="{html.escape(account)}"'
 
@@ -49,8 +49,11 @@ def with_accounts(body: str, accounts: Mapping[str, str], *, in_cloud: bool) -> 
     return translated(body, lambda name: str(accounts.get(name, name)), in_cloud=in_cloud)
 
 
-def names(body: str) -> list[str]:
-    """Return the users that a body mentions."""
-    found: dict[str, str] = {}
-    translated(body, lambda name: found.setdefault(name, name), in_cloud=False)
-    return list(found)
+def names(body: str) -> dict[str, str]:
+    """Return the users that a body mentions, with the attribute that names each of them."""
+    found = (match for match in _MENTION.finditer(body) if match["attribute"] is not None)
+    return {_name_in(match): match["attribute"] for match in found}
+
+
+def _name_in(found: re.Match[str]) -> str:
+    return html.unescape(found["single"] if found["double"] is None else found["double"])
