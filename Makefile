@@ -25,7 +25,7 @@ help:
 	@echo 'make specs FOLDER=...  compare modules and sandbox with OpenAPI documents of the vendors'
 	@echo 'make matrix    run the checks on every supported ansible-core and Python'
 	@echo 'make docs      build the documentation site in dist/docs'
-	@echo 'make pictures  take the pictures of the drift page in docs/pictures from the sandbox'
+	@echo 'make pictures  take the pictures of the drift page in docs/pictures'
 	@echo 'make build     build the archive, its digest and its bill of materials in dist'
 	@echo 'make changelog move the fragments into CHANGELOG.md for the version in galaxy.yml'
 	@echo 'make lock      update the lock files (needs uv)'

@@ -21,6 +21,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.sin
 )
 from tests.helpers import installed
 from tests.helpers.browser import PROGRAM, Browser, browser
+from tools import record
 
 pytestmark = pytest.mark.skipif(
     installed.program(PROGRAM) is None,
@@ -367,6 +368,11 @@ def test_totals_and_legend_are_above_the_findings(chromium: Browser, tmp_path: P
         assert _names(chromium) == ["c"]
         assert chromium.run("location.hash") == "#show=delete"
         assert chromium.run("document.querySelectorAll('details[open] > .body').length") == 0
+
+
+def test_pictures_show_the_present_page(chromium: Browser, tmp_path: Path) -> None:
+    text = record.shown(chromium, record.write_page(tmp_path), "light")
+    assert record.TEXT.read_text("utf-8") == f"{text}\n", "run make pictures"
 
 
 def test_single_finding_is_open(chromium: Browser, tmp_path: Path) -> None:
