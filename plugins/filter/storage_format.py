@@ -16,6 +16,8 @@ description:
     the path with C(_) instead of C(/), as in C(guide_logo.png). Links keep their URLs. A link to a heading or to an C(id) leads there.
   - Raw HTML becomes storage format, including its images and links. For an element without an equivalent, only the text is kept, with a
     warning. Comments are left out. Addresses such as C(https://wiki.example) become links.
+  - A block of code with the language C(storage), and a code span that is followed by C({=storage}), are passages in storage format, and
+    inserted unchanged.
   - Front matter is removed. The first heading stays. Syntax of site generators, such as C({{< note >}}), stays text, with a warning.
   - M(delivery.toolchain.wiki_tree) converts in the same way, but knows all files and creates links between pages.
 author: delivery.toolchain contributors (@delivery-toolchain)

@@ -35,6 +35,11 @@ description:
     them, with a warning. Hugo's C(ref) and C(relref) become links. A line C(--8<-- "file") includes a file of O(src). Attributes such as
     C({#id width=300 align=right}) after an image, a link or a heading are applied or left out.
   - In C(.mdx) files, modules and comments are left out. A component becomes its content, with a warning.
+  - What Markdown has no words for, such as macros, mentions and merged cells, can be a passage in storage format. This is a block of code
+    with the language C(storage), or within a line a code span that is followed by C({=storage}). A passage that is not well-formed or not
+    storage format is an error with file and line.
+  - White space outside of code counts as one blank, so that the task writes no page of Markdown only because its lines are wrapped
+    differently. Names of the same language of code are equal, such as C(py) and C(python), as are the forms of a link.
   - Errors in the files, such as duplicate titles, broken links or missing images, are all reported with file and line before anything is
     written.
   - A mark on the page, stored as a content property, identifies its tree and file. If the title in a file changes, the page is renamed. If

@@ -20,8 +20,10 @@ from .elements import (
     FOOTNOTE,
     HEADINGS,
     INLINE,
+    INLINE_PASSAGE,
     INVISIBLE,
     NOTE,
+    PASSAGE,
     TIGHT,
     Element,
     Node,
@@ -90,8 +92,8 @@ class InlineRenderer:
         if isinstance(node, str):
             plain = self._in_link or self._is_code
             return markup.escaped(node) if plain else markup.with_links(node)
-        if node.tag == "br":
-            return "<br/>"
+        if node.tag in ("br", INLINE_PASSAGE):
+            return node.attributes.get("source", "<br/>")
         if node.tag == "img":
             return self.anchors(node) + self._image(node)
         if node.tag == FOOTNOTE:
@@ -224,6 +226,7 @@ class StorageRenderer:
             "hr": lambda _element: "<hr/>",
             BREAK: lambda _element: "",
             CODE: lambda element: markup.code(str(element.children[0]), element.attributes["info"]),
+            PASSAGE: lambda element: element.attributes["source"],
             "pre": self._preformatted,
             "blockquote": self._quote,
             **dict.fromkeys(("ul", "ol"), self._list),

@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import invalid
 from .dialects import INCLUDE, LONGEST, Include, add_dialects, footnotes_of
-from .elements import DEEPEST, HEADINGS, TIGHT, Element, TreeBuilder
+from .elements import (
+    DEEPEST,
+    HEADINGS,
+    INLINE_PASSAGE,
+    PASSAGE,
+    TIGHT,
+    Element,
+    TreeBuilder,
+)
 from .mdx import without_components
+from .parser import StorageElement, parse
+from .passages import require_passage
 
 if TYPE_CHECKING:
     pass
@@ -25,6 +35,8 @@ try:
 except ImportError:
     MARKDOWN_MISSING = traceback.format_exc()
 
+#: Follows a code span that is a passage in storage format.
+_RAW = "{=storage}"
 _NOT_IN_A_SLUG = re.compile(r"[^\w\- ]")
 #: Attributes after an image or a link, and at the end of a heading: ids, classes, and others.
 _ONE = r"""(?:[#.][^\s{}#="']+|[\w:-]+=(?:"[^"{}]*"|'[^'{}]*'|[^\s"'{}]+))"""
@@ -59,6 +71,11 @@ class MarkdownDocument:
             for element in tree.walk():
                 if element.tag == "a" and "href" in element.attributes:
                     yield element.attributes["href"]
+
+    def passages(self) -> Iterator[Element]:
+        """Yield the passages in storage format."""
+        for tree in (self.tree, *self.footnotes.values()):
+            yield from (one for one in tree.walk() if one.tag in (PASSAGE, INLINE_PASSAGE))
 
     def headings(self) -> Iterator[Element]:
         """Yield the headings that have a text."""
@@ -124,9 +141,23 @@ def parse_markdown(
             for tag, lines in found.items():
                 known.setdefault(tag, []).extend(lines)
     for root in (main.root, *footnotes.values()):
+        _mark_passages(root)
         _take_attributes(root)
     targets = _targets(main.root, footnotes)
-    return MarkdownDocument(main.root, footnotes, targets, unknown, templates, components)
+    document = MarkdownDocument(main.root, footnotes, targets, unknown, templates, components)
+    for passage in document.passages():
+        source = passage.attributes["source"]
+        require_passage(source, passage.line + (passage.tag == PASSAGE))
+        for name in anchors_of(parse(source)):
+            targets.setdefault(target_key(name), name)
+    return document
+
+
+def anchors_of(tree: StorageElement) -> Iterator[str]:
+    """Yield the names of the anchor macros in storage format."""
+    for element in tree.walk():
+        if element.attributes.get("ac:name") == "anchor":
+            yield element.parameters().get("", "")
 
 
 @cache
@@ -143,6 +174,19 @@ def is_safe_address(address: str) -> bool:
     return _parser().validateLink(address)
 
 
+def slug_of(text: str, taken: dict[str, int]) -> str:
+    """Return the unique slug of a heading.
+
+    :param taken: slugs of the headings above, with the last number added to each; updated
+    """
+    slug = base = _NOT_IN_A_SLUG.sub("", text.lower()).replace(" ", "-")
+    while slug in taken:
+        taken[base] += 1
+        slug = f"{base}-{taken[base]}"
+    taken[slug] = 0
+    return slug
+
+
 def _targets(tree: Element, footnotes: Mapping[str, Element]) -> dict[str, str]:
     """Set the slugs of headings, and return all targets. The first element with an id has it.
 
@@ -155,12 +199,7 @@ def _targets(tree: Element, footnotes: Mapping[str, Element]) -> dict[str, str]:
         for element in root.walk():
             names = list(element.ids)
             if root is tree and element.tag in HEADINGS:
-                slug = base = _NOT_IN_A_SLUG.sub("", element.text().lower()).replace(" ", "-")
-                while slug in taken:
-                    taken[base] += 1
-                    slug = f"{base}-{taken[base]}"
-                taken[slug] = 0
-                element.slug = slug
+                slug = element.slug = slug_of(element.text(), taken)
                 names.append(slug)
             own: list[str] = []
             for name in names:
@@ -171,6 +210,20 @@ def _targets(tree: Element, footnotes: Mapping[str, Element]) -> dict[str, str]:
             element.ids = [name for name in own if name != element.slug]
     slugs = {loose_key(element.slug): element.slug for element in tree.walk() if element.slug}
     return {**slugs, **found}
+
+
+def _mark_passages(root: Element) -> None:
+    """Replace code spans that are passages in storage format."""
+    for element in root.walk():
+        children = element.children
+        for at, after in enumerate(children[1:]):
+            code = children[at]
+            if isinstance(code, str) or code.tag != "code" or code.raw:
+                continue
+            if isinstance(after, str) and after.startswith(_RAW):
+                source = "".join(map(str, code.children))
+                children[at] = Element(INLINE_PASSAGE, {"source": source}, [], code.line)
+                children[at + 1] = after.removeprefix(_RAW)
 
 
 def _take_attributes(root: Element) -> None:

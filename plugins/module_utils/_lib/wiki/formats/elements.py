@@ -93,6 +93,9 @@ DEEPEST = 60
 CODE = "#code"
 #: Tag of a note or a tab, whose attribute `macro` is that of the wiki, or empty for a tab.
 NOTE = "#note"
+#: Tags of passages in storage format: a block of code with the language `storage`, and a code span
+#: followed by `{=storage}`. The attribute `source` is the storage format.
+PASSAGE, INLINE_PASSAGE = "#storage", "#inline-storage"
 #: Tag of the paragraph of a list item without blank lines.
 TIGHT = "#tight"
 #: Tag of the end of a paragraph that is not an element, such as the end of a `div`.
@@ -103,7 +106,8 @@ CELLS = ("td", "th")
 _SECTIONS = ("thead", "tbody", "tfoot")
 BLOCKS = frozenset(
     (
-        *(*HEADINGS, *CELLS, *_SECTIONS, "p", TIGHT, CODE, BREAK, NOTE, "hr", "pre", "blockquote"),
+        *(*HEADINGS, *CELLS, *_SECTIONS, "p", TIGHT, CODE, BREAK, NOTE, "hr", "pre"),
+        *("blockquote", PASSAGE),
         *("ul", "ol", "li", "dl", "dt", "dd", "table", "colgroup", "col", "tr", "caption"),
         *("details", "summary", "figcaption"),
     )
@@ -309,6 +313,8 @@ class TreeBuilder:
 
 def _element(token: Token, line: int) -> Element:
     """Return the element of a token that starts an element, or is one."""
+    if token.type == "fence" and token.info.split()[:1] == ["storage"]:
+        return Element(PASSAGE, {"source": token.content.removesuffix("\n")}, [], line)
     if token.type in ("fence", "code_block"):
         return Element(CODE, {"info": token.info}, [token.content], line)
     if token.type == "image":

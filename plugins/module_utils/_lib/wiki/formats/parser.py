@@ -84,6 +84,14 @@ class StorageElement:
                 todo.extend(reversed(node.children))
         return "".join(found).split()
 
+    def parameters(self) -> dict[str, str]:
+        """Return the texts of the parameters of a macro by name."""
+        return {
+            one.attributes.get("ac:name", ""): "".join(map(str, one.children))
+            for one in self.elements
+            if one.name == "ac:parameter" and not one.elements
+        }
+
     def title(self) -> str:
         """Return the text on a single line, without that in parameters of macros."""
         return " ".join(self.words("ac:parameter"))

@@ -19,20 +19,10 @@ from ...core.errors import ToolchainError, invalid
 from ...core.globs import Patterns
 from ...core.module.rules import Rule
 from ...core.module.typed_options import NotNegative, Option, PathText, Positive
-from ..formats.comparison import BLOCKS
 from ..formats.front_matter import split_front_matter
-from ..formats.parser import HEADINGS, Malformed, StorageElement, parse
+from ..formats.parser import HEADINGS, StorageElement, parse
+from ..formats.passages import is_storage_format, may_be_storage_format
 from ..pages.restrictions import RestrictedOperations
-
-_PREFIXES = ("ac:", "ri:", "at:")
-_ELEMENTS = BLOCKS | frozenset(
-    (
-        *("a", "b", "big", "br", "center", "code", "del", "em", "i", "img", "ins", "kbd", "mark"),
-        *("s", "samp", "small", "span", "strong", "sub", "sup", "time", "tt", "u", "var"),
-    )
-)
-#: A comment, or the start of a tag. The name is empty if there is none, as in UTF-16.
-_TAG = re.compile(r"<!--.*?(?:-->|\Z)|<(?![?!])(?P<name>[A-Za-z_]?[^\s<>/]*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -41,26 +31,6 @@ class TitleHeading:
 
     text: str
     rest: str
-
-
-def may_be_storage_format(source: str) -> bool:
-    """Return whether the first tag is an element of storage format, or there is only text."""
-    tags = (found["name"] for found in _TAG.finditer(source) if not found[0].startswith("<!--"))
-    first = next(tags, None)
-    return first is None or _is_known(first)
-
-
-def is_storage_format(source: str) -> bool:
-    """Return whether all root elements are elements of storage format.
-
-    The first tag decides if the source is not well-formed.
-    """
-    if not may_be_storage_format(source):
-        return False
-    try:
-        return all(_is_known(element.name) for element in parse(source).elements)
-    except Malformed:
-        return True
 
 
 def title_heading(body: str) -> TitleHeading | None:
@@ -83,10 +53,6 @@ def named_attachments(body: str) -> list[tuple[str, StorageElement]]:
         for element in parse(body).walk()
         if element.name == "ri:attachment" and not element.elements
     ]
-
-
-def _is_known(name: str) -> bool:
-    return name in _ELEMENTS or name.startswith(_PREFIXES)
 
 
 def _images(element: StorageElement) -> Iterator[StorageElement]:

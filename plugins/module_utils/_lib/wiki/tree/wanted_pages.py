@@ -234,6 +234,11 @@ class WantedPage:
         return _digest(self.body)
 
     @property
+    def flows(self) -> bool:
+        """Return whether the body is from Markdown, in which white space is free."""
+        return is_markdown(self.source.place)
+
+    @property
     def title_key(self) -> str:
         """Return the normalized title: the wiki ignores case and repeated blanks."""
         return title_key(self.title)
@@ -447,9 +452,14 @@ class WantedPages:
                 self._reserve(links, position, name, file)
             else:
                 self._problems.append(f"{position}: the file '{path}' does not exist")
-        for name, element in named_attachments(page.body) if page.document is None else ():
+        bodies = [(page.body, 1)]
+        if page.document is not None:
+            passages = page.document.passages()
+            bodies = [(one.attributes["source"], one.line) for one in passages]
+        named = ((body, *one, line) for body, line in bodies for one in named_attachments(body))
+        for body, name, element, first in named:
             if name.strip() not in listed:
-                line = page.body.encode()[: element.begin].count(b"\n") + 1
+                line = body.encode()[: element.begin].count(b"\n") + first
                 position = f"{page.source.place}:{line}"
                 target = links.folder_links.find(page.source, f"./{name}")
                 if target is None or target.file is None:
