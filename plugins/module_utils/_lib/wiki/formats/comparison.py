@@ -111,8 +111,12 @@ def compare(current: str, wanted: str, space: str | None) -> BodyComparison:
     return BodyComparison(True, _ignored(current, wanted, space))
 
 
-def alike(current: str, wanted: str, space: str | None) -> bool:
-    """Like `compare().same`, but without collecting the ignored differences."""
+def alike(current: str, wanted: str, space: str | None, *, flowing: bool = False) -> bool:
+    """Like `compare().same`, but without collecting the ignored differences.
+
+    :param flowing: the wanted body is from Markdown, so white space outside of code counts as one
+        blank, and different forms of the same link or language of code are equal
+    """
     if current == wanted:
         return True
     try:
@@ -121,10 +125,11 @@ def alike(current: str, wanted: str, space: str | None) -> bool:
         return False
     # Most changes affect the text, which is faster to compare than the trees. Equivalent bodies
     # have the same text, because `_canonical()` removes no other text.
-    without = (_PARAMETER, _TASK_ID)
+    without = (_PARAMETER, _TASK_ID, *(("ac:task-id", "ac:link") if flowing else ()))
     if "".join(there.words(*without)) != "".join(here.words(*without)):
         return False
-    return _same(*_comparable(there, here, space))
+    there, here = _comparable(there, here, space)
+    return _same(_reflowed(there), _reflowed(here)) if flowing else _same(there, here)
 
 
 def readable(
@@ -242,7 +247,7 @@ def _flat(nodes: Iterable[Node]) -> list[Node]:
     """Return the children without marks of inline comments and tasks, and join adjacent text."""
     flat: list[Node] = []
     for node in nodes:
-        marked = isinstance(node, StorageElement) and (node.name == MARKER or _is_placeholder(node))
+        marked = isinstance(node, StorageElement) and (node.name == MARKER or is_placeholder(node))
         for part in _flat(node.children) if marked and isinstance(node, StorageElement) else [node]:
             if isinstance(part, str) and flat and isinstance(flat[-1], str):
                 flat[-1] += part
@@ -333,7 +338,7 @@ def _is_added(element: StorageElement, attribute: str) -> bool:
     return attribute == "style" and _TABLE_WIDTH.fullmatch(value) is not None
 
 
-def _is_placeholder(element: StorageElement) -> bool:
+def is_placeholder(element: StorageElement) -> bool:
     """Return whether an element is the mark of the editor around the text of a task."""
     return element.name == "span" and element.attributes.get("class") == _PLACEHOLDER
 
@@ -351,6 +356,120 @@ def _has_own_space(element: StorageElement, space: str | None) -> bool:
         and element.name in _LINKS
         and (element.attributes.get(_SPACE_KEY) == space)
     )
+
+
+# -- Markdown ------------------------------------------------------------------------------------
+
+#: Class that the editor of the server adds to the paragraph with the cursor.
+EDITED = "auto-cursor-target"
+#: Elements in which all blanks count.
+_EXACT = frozenset({"pre", "code", "ac:plain-text-body", _PARAMETER})
+#: Elements around text, outside of which a blank has the same effect as at their edges.
+_EMPHASIS = frozenset({"strong", "em", "u"})
+#: Elements at whose edges blanks have no effect.
+_EDGES = BLOCKS | _FLOWS | {"dt", "dd"}
+_RUN_OF_BLANKS = re.compile(r"[ \t\r\n\f]+")
+
+
+def _reflowed(tree: StorageElement) -> StorageElement:
+    """Reduce a canonical tree to what Markdown can express, in place."""
+    if tree.attributes.get("class") == EDITED:
+        del tree.attributes["class"]
+    if tree.name in _EXACT:
+        if tree.name == _PARAMETER and tree.attributes.get("ac:name") == "language":
+            tree.children = [language_of(str(child)) or child for child in tree.children]
+        return tree
+    nodes: list[Node] = []
+    for child in tree.children:
+        if not isinstance(child, StorageElement):
+            nodes.append(_RUN_OF_BLANKS.sub(" ", child) if isinstance(child, str) else child)
+        elif (tree.name, child.name) != ("ac:task", "ac:task-id"):
+            nodes += _hoisted(_reflowed(child))
+    if tree.name == "ac:link":
+        nodes = _with_body(nodes, tree.attributes)
+    tree.children = _trimmed(nodes, edges=tree.name in _EDGES)
+    return tree
+
+
+def _hoisted(element: StorageElement) -> list[Node]:
+    """Return an element, with the blanks at the edges of emphasis outside of it."""
+    if element.name == "p" and not element.children and not element.attributes:
+        return []
+    if element.name not in _EMPHASIS or element.attributes:
+        return [element]
+    before = after = ""
+    inner = element.children
+    if inner and isinstance(inner[0], str) and inner[0].startswith(" "):
+        before, inner[0] = " ", inner[0][1:]
+    if inner and isinstance(inner[-1], str) and inner[-1].endswith(" "):
+        after, inner[-1] = " ", inner[-1][:-1]
+    element.children = [node for node in inner if node != ""]
+    return [before, element, after] if element.children else [before or after]
+
+
+def _with_body(nodes: list[Node], attributes: dict[str, str]) -> list[Node]:
+    """Return the children of a link with a body of rich text, which the wiki shows without one."""
+    parts = [node for node in nodes if isinstance(node, StorageElement)]
+    body = next((part for part in parts if part.name.endswith("link-body")), None)
+    if body is not None and body.name == "ac:plain-text-link-body":
+        text = "".join(map(str, body.children))
+        new = StorageElement("ac:link-body", {}, [_RUN_OF_BLANKS.sub(" ", text)])
+        return [new if part is body else part for part in parts]
+    if body is None and len(parts) < 2 and not (parts and parts[0].elements):
+        names = ("ri:content-title", "ri:filename")
+        given = parts[0].attributes if parts else {}
+        shown = next((given[name] for name in names if name in given), attributes.get("ac:anchor"))
+        if shown:
+            return [*parts, StorageElement("ac:link-body", {}, [shown])]
+    return list(parts)
+
+
+def _trimmed(nodes: list[Node], *, edges: bool) -> list[Node]:
+    """Join adjacent texts, and remove blanks at line breaks, blocks and edges."""
+    joined: list[Node] = []
+    for node in nodes:
+        if isinstance(node, str) and joined and isinstance(joined[-1], str):
+            joined[-1] = _RUN_OF_BLANKS.sub(" ", joined[-1] + node)
+        elif node != "":
+            joined.append(node)
+    for at, node in enumerate(joined):
+        if not isinstance(node, str):
+            continue
+        before = joined[at - 1] if at else None
+        after = joined[at + 1] if at + 1 < len(joined) else None
+        text = node.lstrip(" ") if _is_break(before) or (edges and at == 0) else node
+        is_last = _is_break(after) or (edges and after is None)
+        joined[at] = text.rstrip(" ") if is_last else text
+    return [node for node in joined if node != ""]
+
+
+def _is_break(node: Node | None) -> bool:
+    return isinstance(node, StorageElement) and (node.name == "br" or _is_block(node))
+
+
+def language_of(name: str) -> str | None:
+    """Return the language of the code macro for a name in Markdown, or None if it has none."""
+    return LANGUAGES.get(name.strip().lower())
+
+
+#: Languages in Markdown and their names in the code macro, which shows an error for other names.
+LANGUAGES = {
+    **{name: name for name in ("bash", "c#", "cpp", "css", "diff", "erlang", "groovy", "html")},
+    **{name: name for name in ("java", "js", "perl", "php", "powershell", "py", "ruby", "scala")},
+    **{name: name for name in ("sql", "vb", "xml", "yaml")},
+    **dict.fromkeys(("sh", "shell", "console", "zsh"), "bash"),
+    **dict.fromkeys(("c", "c++", "h", "hpp"), "cpp"),
+    **dict.fromkeys(("cs", "csharp"), "c#"),
+    **dict.fromkeys(("javascript", "json", "jsx", "ts", "typescript"), "js"),
+    "python": "py",
+    "python3": "py",
+    "patch": "diff",
+    "yml": "yaml",
+    "rb": "ruby",
+    "ps1": "powershell",
+    "xhtml": "xml",
+    "svg": "xml",
+}
 
 
 # -- members that the server adds ----------------------------------------------------------------
@@ -525,7 +644,7 @@ def _of_element(element: StorageElement, space: str | None) -> Iterator[tuple[st
         yield f"element {element.name}", repr(element.attributes)
     if element.name == "colgroup" or (element.name == "tbody" and not element.attributes):
         yield f"element {element.name}", ""
-    if _is_placeholder(element):
+    if is_placeholder(element):
         yield "marks of the text of tasks", ""
 
 

@@ -8,11 +8,12 @@ import posixpath
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 from urllib.parse import unquote
 
+from .comparison import language_of
 from .dialects import REFERENCE
 from .document import target_key
 
@@ -141,26 +142,8 @@ _ADDRESS = re.compile(
 )
 _PUNCTUATION = "?!.,:;*_~'"
 _BRACKETS = {")": "(", "]": "["}
-#: Languages in Markdown and their names in the code macro, which shows an error for other names.
-_LANGUAGES = {
-    **{name: name for name in ("bash", "c#", "cpp", "css", "diff", "erlang", "groovy", "html")},
-    **{name: name for name in ("java", "js", "perl", "php", "powershell", "py", "ruby", "scala")},
-    **{name: name for name in ("sql", "vb", "xml", "yaml")},
-    **dict.fromkeys(("sh", "shell", "console", "zsh"), "bash"),
-    **dict.fromkeys(("c", "c++", "h", "hpp"), "cpp"),
-    **dict.fromkeys(("cs", "csharp"), "c#"),
-    **dict.fromkeys(("javascript", "json", "jsx", "ts", "typescript"), "js"),
-    "python": "py",
-    "python3": "py",
-    "patch": "diff",
-    "yml": "yaml",
-    "rb": "ruby",
-    "ps1": "powershell",
-    "xhtml": "xml",
-    "svg": "xml",
-}
 #: Languages of diagrams, which the wiki cannot render.
-_DIAGRAMS = frozenset({"mermaid", "plantuml", "puml", "dot", "graphviz", "d2", "ditaa"})
+DIAGRAMS = frozenset({"mermaid", "plantuml", "puml", "dot", "graphviz", "d2", "ditaa"})
 
 
 def escaped(text: str) -> str:
@@ -173,14 +156,19 @@ def attribute(text: str) -> str:
     return html.escape(_NO_XML.sub("\ufffd", text))
 
 
+def bare_addresses(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the bare addresses in a text, with their positions."""
+    for found in _ADDRESS.finditer(text):
+        yield found.start(), _trimmed(found[0])
+
+
 def with_links(text: str) -> str:
     """Escape a string, and make its bare addresses links."""
     parts, at = [], 0
-    for found in _ADDRESS.finditer(text):
-        address = _trimmed(found[0])
-        parts.append(escaped(text[at : found.start()]))
+    for begin, address in bare_addresses(text):
+        parts.append(escaped(text[at:begin]))
         parts.append(f'<a href="{attribute(address)}">{escaped(address)}</a>')
-        at = found.start() + len(address)
+        at = begin + len(address)
     return "".join(parts) + escaped(text[at:])
 
 
@@ -216,9 +204,9 @@ def jump(name: str, text: str) -> str:
 def code(source: str, info: str) -> str:
     """Return the code macro. `info`: the language and other words after the fence."""
     name = (info.split() or [""])[0]
-    language = _LANGUAGES.get(name.lower())
+    language = language_of(name)
     parameter = f'<ac:parameter ac:name="language">{language}</ac:parameter>' if language else ""
-    if name.lower() in _DIAGRAMS:
+    if name.lower() in DIAGRAMS:
         shown = f"{escaped(name)} diagram, shown as source"
         parameter = f'<ac:parameter ac:name="title">{shown}</ac:parameter>'
     text = _NO_XML.sub("\ufffd", source.removesuffix("\n")).replace("]]>", "]]]]><![CDATA[>")

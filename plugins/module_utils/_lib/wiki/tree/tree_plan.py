@@ -359,7 +359,7 @@ class TreePlanner:
             return False
         # a restricted page stays empty if the task is interrupted before its restrictions
         is_empty = self._restrictions is not None and page.body == ""
-        return is_empty or alike(page.body, wanted.body, page.space)
+        return is_empty or alike(page.body, wanted.body, page.space, flowing=wanted.flows)
 
     def _foreign(self, page: Page, title: str) -> ToolchainError:
         """Return the error for a page that does not belong to the tree."""
@@ -405,7 +405,10 @@ class TreePlanner:
         marked = None if mark is None or not mark.is_finished else (mark.tree, mark.file)
         if self._uses_marks and marked != (root, wanted.source.path):
             fields.add("mark")
-        if not _is_known(page, wanted) and not alike(page.body or "", wanted.body, page.space):
+        before, flowing = page.body or "", wanted.flows
+        if not _is_known(page, wanted) and not alike(
+            before, wanted.body, page.space, flowing=flowing
+        ):
             fields.add("body")
         return fields
 
@@ -413,7 +416,7 @@ class TreePlanner:
 def _comments(page: Page, wanted: WantedPage) -> tuple[int, int]:
     """Return the numbers of inline comments that a new body keeps and loses."""
     before = page.body or ""
-    if alike(before, wanted.body, page.space):
+    if alike(before, wanted.body, page.space, flowing=wanted.flows):
         return 0, 0
     return comment_counts(before, with_comments(before, wanted.body))
 

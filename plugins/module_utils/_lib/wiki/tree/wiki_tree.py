@@ -147,7 +147,9 @@ class TreeWriter:
                 f"{plan.path}: the page '{saved.title}' ({saved.id}) was saved, but the server put"
                 f" it below {saved.parent or 'the top of the space'} instead of {parent}",
             )
-        if saved.body is not None and not alike(saved.body, body, saved.space):
+        if saved.body is not None and not alike(
+            saved.body, body, saved.space, flowing=wanted.flows
+        ):
             self._rewritten.append(plan.path)
         return saved
 
