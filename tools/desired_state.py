@@ -7,8 +7,6 @@ They are the JSON schemas, the task files of the kinds, and the defaults.
 from __future__ import annotations
 
 import json
-import re
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -144,10 +142,7 @@ def _schema(option: Mapping[str, Any]) -> dict[str, Any]:
 def _role_files() -> dict[Path, str]:
     """Return path and content of the task files and the defaults."""
     own = [kind for kind in kinds.KINDS if kind.role == kinds.ROLE]
-    texts: dict[str, Iterable[str]] = {f"tasks/{kind.list}.yml": _application(kind) for kind in own}
-    deleted = {kind.module: kind for kind in kinds.deleted()}
-    texts |= {f"tasks/delete_{module}.yml": _deletions_of(kind) for module, kind in deleted.items()}
-    texts["tasks/deletions.yml"] = _deletions(deleted)
+    texts: dict[str, Iterable[str]] = {}
     texts["tasks/read.yml"] = _reading(sorted(_variables()))
     texts["tasks/forget.yml"] = _forgetting(sorted(kind.variable for kind in own))
     options = role_readme.options(kinds.ROLE)
@@ -159,133 +154,6 @@ def _role_files() -> dict[Path, str]:
 def _yaml(value: object) -> str:
     """Return a default; a word needs no quotes."""
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _application(kind: kinds.Kind) -> Iterator[str]:
-    """Yield the tasks that apply a kind. If it fails, the role continues, and fails at its end."""
-    yield f"- name: Apply the {kind.title}"
-    yield "  block:"
-    yield from (f"    {line}" for line in _task(kind))
-    yield "  rescue:"
-    yield "    - name: Continue with the next kind"
-    yield "      ansible.builtin.meta: noop"
-    yield ""
-    yield "- name: Keep the results of the kind"
-    yield "  ansible.builtin.set_fact:"
-    yield '    desired_state_runs: "{{ desired_state_runs + [desired_state_results] }}"'
-    yield "  vars:"
-    results = "[desired_state_run]"
-    if not kind.at_once:
-        each = "desired_state_run.results | default([desired_state_run])"
-        yield f'    desired_state_each: "{{{{ {each} }}}}"'
-        results = "desired_state_entries | zip(desired_state_each) | map('list') | map('combine')"
-    yield "    desired_state_results:"
-    yield f"      module: {kind.module}"
-    yield f'      results: "{{{{ {results} }}}}"'
-    yield "  # the entries of a loop may contain secrets"
-    yield "  no_log: true"
-
-
-def _task(kind: kinds.Kind) -> Iterator[str]:
-    """Yield the task with the module of a kind."""
-    yield f"- name: Manage the {kind.title}"
-    yield f"  delivery.toolchain.{kind.module}:"
-    if kind.at_once:
-        yield f'    entries: "{{{{ {kind.variable} }}}}"'
-    else:
-        options = role_readme.options(kinds.ROLE)[kind.variable]["options"]
-        for name, option in options.items():
-            # `get`, because a text, which a linter assumes, has methods such as `title`
-            value = f".{name}" if option.get("required") else f".get('{name}', omit)"
-            yield f'    {name}: "{{{{ desired_state_entry{value} }}}}"'
-        if kind.has_secrets:
-            yield "  # the results have the items, and an item may have a secret"
-            yield '  loop: "{{ range(desired_state_entries | length) | list }}"'
-        else:
-            yield '  loop: "{{ desired_state_entries }}"'
-        yield "  loop_control:"
-        yield f"    loop_var: desired_state_{'index' if kind.has_secrets else 'entry'}"
-        label = re.sub(r"\bentry\b", "desired_state_entry", kind.label)
-        yield "    label: >-"
-        yield from textwrap.wrap(
-            f"{{{{ {label} }}}}", 130, initial_indent=" " * 6, subsequent_indent=" " * 6
-        )
-        if kind.has_secrets:
-            yield "  vars:"
-            yield '    desired_state_entry: "{{ desired_state_entries[desired_state_index] }}"'
-    yield "  register: desired_state_run"
-
-
-def _deletions(modules: Iterable[str]) -> Iterator[str]:
-    """Yield the tasks that delete the objects of all modules."""
-    yield (
-        "# Delete objects that were removed from the folder, children before their containers,"
-        " never with force."
-    )
-    yield (
-        "# desired_state_removals: the objects by module."
-        " desired_state_compares: a refusal is a result, and no failure."
-    )
-    yield "- name: Begin the results of the deletions"
-    yield "  ansible.builtin.set_fact:"
-    yield "    desired_state_deletions: []"
-    yield ""
-    yield "- name: Delete the objects of each module"
-    yield '  ansible.builtin.include_tasks: "delete_{{ desired_state_module[0] }}.yml"'
-    yield "  # with equal items, all hosts would include a file where the first of them needs it"
-    yield '  loop: "{{ desired_state_modules | product([inventory_hostname]) }}"'
-    yield "  loop_control:"
-    yield "    loop_var: desired_state_module"
-    yield '    label: "{{ desired_state_module[0] }}"'
-    yield "  vars:"
-    yield "    desired_state_modules:"
-    yield from (f"      - {module}" for module in modules)
-    yield "  when: desired_state_removals[desired_state_module[0]] | default([]) | length > 0"
-
-
-def _deletions_of(kind: kinds.Kind) -> Iterator[str]:
-    """Yield the tasks that delete the objects of a module."""
-    yield f"- name: Delete {kind.title}"
-    yield f"  delivery.toolchain.{kind.module}:"
-    yield from _deletion(kind)
-    yield f'  loop: "{{{{ desired_state_removals.{kind.module} }}}}"'
-    yield "  loop_control:"
-    yield "    loop_var: desired_state_removal"
-    yield '    label: "{{ desired_state_removal.name }}"'
-    yield "  register: desired_state_deletion"
-    yield "  failed_when: not desired_state_compares and desired_state_deletion is failed"
-    yield "  ignore_errors: true"
-    yield ""
-    yield "- name: Keep the results of the deletions"
-    yield "  ansible.builtin.set_fact:"
-    yield '    desired_state_deletions: "{{ desired_state_deletions + [desired_state_each] }}"'
-    yield "  vars:"
-    yield "    desired_state_each:"
-    yield f"      module: {kind.module}"
-    yield '      results: "{{ desired_state_deletion.results }}"'
-
-
-def _deletion(kind: kinds.Kind) -> Iterator[str]:
-    """Yield the options of the module that delete an object."""
-    if "folder" in kind.key:
-        yield "    # as an entry, because the name in the report contains the folder then"
-        yield "    entries:"
-        yield "      - \"{{ desired_state_removal.options | combine({'state': 'absent'}) }}\""
-        return
-    if kind.service == "analysis":
-        lists = (
-            other.list for other in kinds.KINDS if other.module == kind.module and other.deletion
-        )
-        yield from _passed(lists)
-        yield '    protect: "{{ analysis_config_protect | default(omit) }}"'
-        return
-    yield from _passed((*kind.key, *(("folder",) if kind.folders_before else ())))
-    yield "    state: absent"
-
-
-def _passed(options: Iterable[str]) -> Iterator[str]:
-    for name in options:
-        yield f'    {name}: "{{{{ desired_state_removal.options.{name} | default(omit) }}}}"'
 
 
 def _reading(variables: Iterable[str]) -> Iterator[str]:
@@ -304,9 +172,8 @@ def _forgetting(variables: Iterable[str]) -> Iterator[str]:
     yield "    step: forget"
     yield "  register: desired_state_run"
     yield ""
-    yield "- name: Forget the results of all kinds, and the values of the folder"
+    yield "- name: Forget the values of the folder"
     yield "  ansible.builtin.set_fact:"
-    yield "    desired_state_runs: []"
     for name in variables:
         was_read = f"'{name}' in desired_state_read.variables | default([])"
         yield f'    {name}: "{{{{ [] if {was_read} else omit }}}}"'

@@ -10,9 +10,16 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tools import tree
 from tools.descriptors import DESCRIPTORS
 from tools.reference import SERVICES
 from tools.tree import ROOT
+
+tree.make_importable()
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (  # noqa: E402 (made importable above)
+    kinds,
+)
 
 PAGE = ROOT / "docs" / "permissions.md"
 _MARKS = ("<!-- written by python -m tools.generated -->", "<!-- end -->")
@@ -137,6 +144,8 @@ def _modules(account: str) -> list[str]:
     paths += [ROOT / "playbooks/release.yml"] if account == "release" else []
     texts = "\n".join(path.read_text(encoding="utf-8") for path in paths)
     used = set(re.findall(r"^ +(?:- )?delivery\.toolchain\.(\w+):", texts, re.MULTILINE))
+    if kinds.ROLE in roles:
+        used |= {kind.module for kind in kinds.KINDS if kind.role == kinds.ROLE}
     return [module for module in DESCRIPTORS if module in used]
 
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ansible.plugins.action import ActionBase
@@ -17,11 +19,13 @@ class ActionModule(ActionBase):
         super().__init__(**parts)
         self.task, self.loader = parts["task"], parts["loader"]
         self.template = parts["templar"].template
+        self.parts = parts
 
     def run(
         self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         run = bookkeeping.run_of(self.task, self.loader, self.template, task_vars or {})
+        run = replace(run, execute=partial(bookkeeping.execute, self.parts, run.variables))
         values = dict(self.task.args)
         try:
             return {"changed": False, **bookkeeping.perform(values.pop("step"), run, values)}

@@ -19,6 +19,7 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 options: {}
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.plugins.callback import CallbackBase
@@ -47,9 +48,9 @@ class CallbackModule(CallbackBase):
         self._failures: list[terminal.Line] = []
         self._services: set[str] = set()
 
-    def _progress(self, task: Any) -> None:
+    def _progress(self, task: Any, values: Mapping[str, Any]) -> None:
         """Display a service when the run reaches it, because a run can take minutes."""
-        module = module_of(task)
+        module = module_of(task, values)
         service = descriptor_of(module).service_name if module else ""
         if service and service not in self._services:
             self._services.add(service)
@@ -57,7 +58,7 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_start(self, host: Any, task: Any) -> None:
         if not (task.when or task.loop):  # it may still be skipped
-            self._progress(task)
+            self._progress(task, {})
 
     def v2_runner_on_ok(self, result: Any) -> None:
         self._warn(result)
@@ -88,7 +89,7 @@ class CallbackModule(CallbackBase):
 
     def _show(self, result: Any) -> None:
         host, task, values = ansible_internals.result_parts(result)
-        self._progress(task)
+        self._progress(task, values)
         if isinstance(values.get("results"), list) and task.loop:
             return  # each item of the loop has been displayed
         if task.action in _DEBUG:

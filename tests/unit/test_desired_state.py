@@ -6,7 +6,8 @@ input.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -364,19 +365,70 @@ def test_unmanaged_objects_have_the_kind_of_their_module() -> None:
             assert kinds.name_of(kind.service, kind.list) == expected, kind
 
 
-def test_kinds_with_entries_or_a_template_are_chosen_in_order() -> None:
-    lists = {"views": "x", "nodes": [{"name": "{{ later }}"}], "jobs": [{}], "credentials": [{}]}
-    run = run_of(**{f"desired_state_{name}": entries for name, entries in lists.items()})
-    chosen = bookkeeping.perform("choose_kinds", run, {})["kinds"]
-    assert [(one["list"], one["folders"]) for one in chosen] == [
-        ("jobs", True),
-        ("credentials", None),
-        ("nodes", None),
-        ("jobs", False),
-        ("views", None),
+SECRET = "jenkins: {securityRealm: {local: {users: [{password: hunter2}]}}}"
+JOBS = [{"job": "team/app"}, {"job": "team", "folder": True}, {"job": "old", "folder": False}]
+LISTS = {
+    "configuration": [
+        {"config": {"jenkins": {}, "tool": {}}},
+        {"src": "/a/b.yml"},
+        {"config": SECRET},
+    ],
+    "views": "x",
+    "nodes": [{"name": "{{ later }}"}],
+    "jobs": JOBS,
+    "credentials": [{}],
+    "versions": [{"project": "REL", "name": "1.0"}],
+    "pages": [{"space": "REL", "title": "A"}, {"page_id": 5}],
+    "trees": [{"src": "/docs/guide", "space": "REL"}],
+}
+
+
+def test_entries_are_chosen_in_order_and_without_secrets() -> None:
+    run = run_of(**{f"desired_state_{name}": entries for name, entries in LISTS.items()})
+    chosen = bookkeeping.perform("choose_entries", run, {})["entries"]
+    assert [(one["list"], one["index"], one["label"]) for one in chosen] == [
+        ("configuration", 0, "configuration jenkins, tool"),
+        ("configuration", 1, "configuration b.yml"),
+        ("configuration", 2, "configuration configuration"),
+        ("jobs", 1, "job team"),
+        ("credentials", None, "credentials of the CI server"),
+        ("nodes", None, "nodes of the CI server"),
+        ("jobs", 0, "job team/app"),
+        ("jobs", 2, "job old"),
+        ("views", None, "views of the CI server"),
+        ("versions", 0, "version REL/1.0"),
+        ("pages", 0, "page REL/A"),
+        ("pages", 1, "page 5"),
+        ("trees", 0, "tree REL/guide"),
     ]
-    nothing = bookkeeping.perform("choose_kinds", run_of(desired_state_jobs=[]), {})
-    assert nothing == {"kinds": []}
+    nothing = bookkeeping.perform("choose_entries", run_of(desired_state_jobs=[]), {})
+    assert nothing == {"entries": []}
+
+
+def test_entry_is_applied_by_its_module() -> None:
+    """An entry is passed on as it is; a module with `entries` gets all of them."""
+    ran = []
+
+    def execute(module: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        ran.append((module, options))
+        return {"changed": True}
+
+    run = replace(
+        run_of(**{f"desired_state_{name}": entries for name, entries in LISTS.items()}),
+        execute=execute,
+    )
+    applied = [
+        bookkeeping.perform("apply", run, {"entry": {"list": name, "index": index}})["applied"]
+        for name, index in (("jobs", 0), ("jobs", 1), ("nodes", None), ("versions", 0))
+    ]
+    version = LISTS["versions"][0]
+    assert ran == [
+        *(("ci_job", job) for job in JOBS[:2]),
+        ("ci_node", {"entries": LISTS["nodes"]}),
+        ("tracker_version", version),
+    ]
+    assert applied[0] == {"module": "ci_job", "label": "team/app", "names": {"job": "team/app"}}
+    assert applied[3] == {"module": "tracker_version", "label": "REL/1.0", "names": version}
 
 
 def test_objects_are_deleted_before_those_that_contain_them() -> None:
@@ -413,7 +465,7 @@ def test_exports_read_what_the_folder_describes(
 def test_comparison_needs_a_folder() -> None:
     run = run_of(desired_state_unmanaged="report")
     with pytest.raises(bookkeeping.StepError, match="name it in desired_state_folder"):
-        bookkeeping.perform("choose_kinds", run, {})
+        bookkeeping.perform("choose_entries", run, {})
 
 
 def test_every_kind_is_a_list_of_its_schema() -> None:

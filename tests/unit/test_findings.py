@@ -309,8 +309,8 @@ INTERNAL = {
     "ci_baseline": ("ci_baseline_kept", "ci_baseline_script"),
     "ci_build": ("ci_build_results", "ci_build_job"),
     "desired_state": (
-        *("desired_state_chosen", "desired_state_runs", "desired_state_deletable"),
-        *("desired_state_compares", "enforce_step", "toolchain_sealed"),
+        *("desired_state_chosen", "desired_state_run", "desired_state_deletable"),
+        *("desired_state_removal", "enforce_step", "toolchain_sealed"),
     ),
     "drift_summary": ("summary_read", "drift_reported", "enforce_differing"),
     "drift_tickets": ("tickets_plan", "tickets_one", "tickets_closed"),
@@ -354,9 +354,9 @@ def test_playbooks_of_the_desired_state_reject_them_before_the_first_role() -> N
         said = rejected("roles", {}, values, desired_state_jobs=[{}], **{name: 1})
         assert said.startswith("The playbook enforce, which drift also runs, sets ")
         assert name in said
-    both = {"enforce_step": 1, "desired_state_kind": 1}
+    both = {"enforce_step": 1, "desired_state_entry": 1}
     said = rejected("roles", {}, values, **both)
-    assert "sets desired_state_kind, enforce_step itself: remove them" in said
+    assert "sets desired_state_entry, enforce_step itself: remove them" in said
 
 
 def test_name_without_prefix_counts_only_where_it_overrides_a_task() -> None:
@@ -377,6 +377,6 @@ def test_own_variables_of_plays_and_includes_are_no_input() -> None:
     run = replace(run, origins=lambda: role_variables.Origins(included=included))
     perform("check", run, {"of": "desired_state"})
     # what a user passes to the role itself is no loop variable of ours
-    origins: dict[str, Any] = {"included": {"desired_state_runs": []}}
-    said = rejected("check", origins, {"of": "desired_state"}, desired_state_runs=[])
-    assert "The role desired_state sets desired_state_runs itself" in said
+    origins: dict[str, Any] = {"included": {"desired_state_run": []}}
+    said = rejected("check", origins, {"of": "desired_state"}, desired_state_run=[])
+    assert "The role desired_state sets desired_state_run itself" in said

@@ -294,7 +294,7 @@ def found_by(
     known = bookkeeping.perform("describe", run, {})
     json.dumps(known)
     found = bookkeeping.perform("find_removals", run, {"known": known})
-    removals_ = [one["title"] for each in found["removals"].values() for one in each]
+    removals_ = [one["title"] for one in found["removals"]]
     return removals_, found["messages"]
 
 
@@ -397,7 +397,7 @@ def test_unreadable_part_of_the_present_folder_is_no_removal(
 )
 def test_previous_folder_needs_a_path_and_a_present_folder(previous: Any, message: str) -> None:
     given_ = {"desired_state_previous": previous, "desired_state_jobs": [{"job": "a"}]}
-    check = partial(step, "choose_kinds") if previous == "x" else found_by
+    check = partial(step, "choose_entries") if previous == "x" else found_by
     with pytest.raises(bookkeeping.StepError, match=message):
         check(given_)
 
@@ -682,7 +682,7 @@ def test_refusals_are_warnings_and_failures_stop_no_other(folder: Path) -> None:
         refused("down", "network"),
     ]
     found = deletable(folder, results)
-    assert [one["name"] for one in found["removals"]["ci_job"]] == ["one", "crash"]
+    assert [one["name"] for one in found["removals"]] == ["one", "crash"]
     assert [line.rpartition(": ")[2] for line in found["warnings"]] == [
         "first",
         *(f"{kind} must stay." for kind in ("conflict", "invalid", "not_found")),
@@ -709,7 +709,7 @@ def test_project_with_builds_and_version_with_issues_stay(folder: Path) -> None:
         one["desired_state_removal"]["list"] = kind
     results = [result(name, kind) for kind in ("projects", "versions") for name in names]
     found = deletable(folder, results, content=content)
-    assert [one["name"] for one in found["removals"]["ci_job"]] == ["empty", "empty"]
+    assert [one["name"] for one in found["removals"]] == ["empty", "empty"]
     assert [line.rpartition(": ")[2] for line in found["warnings"][1:]] == [
         "it has builds.",
         *["the server does not show whether it has builds."] * 3,
@@ -730,16 +730,17 @@ def test_page_that_is_described_in_another_way_stays(folder: Path) -> None:
         "of a failed tree": {"id": "10", "space": "DOC", "title": "Ten"},
         "gone": {"id": "11", "space": "REL", "title": "Gone"},
     }
-    trees = [
-        {"space": "REL", "pages": [{"id": "9", "title": "Tree"}, {"id": None, "title": "New"}]},
-        {"space": "DOC", "failed": True},
+    pages_of_tree = [{"id": "9", "title": "Tree"}, {"id": None, "title": "New"}]
+    runs: list[dict[str, Any]] = [
+        {"applied": {"module": "wiki_tree", "names": {"space": "REL"}}, "pages": pages_of_tree},
+        {"applied": {"module": "wiki_tree", "names": {"space": "DOC"}}, "failed": True},
     ]
     results = [result(name, "pages", page=page) for name, page in pages.items()]
-    found = deletable(folder, results, [{"module": "wiki_tree", "results": trees}])
-    assert [one["name"] for one in found["removals"]["ci_job"]] == ["gone"]
+    found = deletable(folder, results, runs)
+    assert [one["name"] for one in found["removals"]] == ["gone"]
     # the restrictions of these pages are described nowhere
     results = [result(name, "restrictions", page=page) for name, page in pages.items()]
-    assert len(deletable(folder, results)["removals"]["ci_job"]) == len(pages)
+    assert len(deletable(folder, results)["removals"]) == len(pages)
 
 
 @pytest.mark.parametrize(("limit", "number"), [(None, 10), ("2", 2), (0, 0), (12, 12)])
@@ -747,9 +748,7 @@ def test_number_of_deletions_is_limited(folder: Path, limit: Any, number: int) -
     variables = {} if limit is None else {"desired_state_max_deletions": limit}
     kept = [refused("kept", "invalid"), result("gone", changed=False)]
     fits = [result(f"job-{n}") for n in range(number)]
-    assert (
-        len(deletable(folder, [*fits, *kept], **variables)["removals"].get("ci_job", [])) == number
-    )
+    assert len(deletable(folder, [*fits, *kept], **variables)["removals"]) == number
     with pytest.raises(bookkeeping.StepError) as raised:
         deletable(folder, [*fits, *kept, result("last")], **variables)
     count = f"{number + 1} objects that are not in the folder any more would be deleted"
@@ -775,6 +774,6 @@ def test_deletion_that_is_not_chosen_is_not_tried(folder: Path) -> None:
     ]
     plan = {"writes": ["3"], "rest": "skip"}
     found = deletable(folder, results, toolchain_sealed={"sealed": plan})
-    assert [one["name"] for one in found["removals"]["ci_job"]] == ["two"]
+    assert [one["name"] for one in found["removals"]] == ["two"]
     strict = deletable(folder, results, toolchain_sealed={"sealed": {**plan, "rest": "fail"}})
-    assert len(strict["removals"]["ci_job"]) == 2
+    assert len(strict["removals"]) == 2

@@ -132,16 +132,12 @@ def test_entries_of_lists_are_module_options(role: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.list)
-def test_desired_state_passes_every_option_of_its_module(kind: kinds.Kind) -> None:
+def test_entries_have_every_option_of_their_module(kind: kinds.Kind) -> None:
     module, _dot, parent = MODULE_OF_LIST[kind.variable].partition(".")
     known = test_slips.options_of(module)
     known = known[parent]["options"] if parent else known
     taken = set(options_of(DESIRED_STATE)[kind.variable]["options"])
     assert known.keys() - taken == role_options.LEFT_OUT.get(kind.list, set())
-    applied, _kept = load(DESIRED_STATE / "tasks" / f"{kind.list}.yml")
-    (task,) = applied["block"]
-    if not kind.at_once:
-        assert taken <= task[f"delivery.toolchain.{module}"].keys()
 
 
 @pytest.mark.parametrize(("name", "module"), MODULE_OF_ROLE.items())
@@ -180,35 +176,13 @@ def test_tasks_use_only_modules_of_the_collection_and_facts(role: Path) -> None:
             assert action.startswith(allowed), action
 
 
-def test_every_list_of_desired_state_has_a_task_file() -> None:
+def test_every_list_of_desired_state_is_a_kind() -> None:
     lists = {name for name, option in options_of(DESIRED_STATE).items() if option["type"] == "list"}
     assert {kind.variable for kind in KINDS} == lists
+    others = role_variables.set_by("desired_state") | {"desired_state_environment"}
+    assert not enforcement.roles(dict.fromkeys(others), lambda value: value)
     for kind in KINDS:
-        applied, _kept = load(DESIRED_STATE / "tasks" / f"{kind.list}.yml")
-        (task,) = applied["block"]
-        assert f"delivery.toolchain.{kind.module}" in task
-        assert task["register"] == "desired_state_run"
-        assert ("loop" in task) is not kind.at_once
-        others = role_variables.set_by("desired_state") | {"desired_state_environment"}
-        assert not enforcement.roles(dict.fromkeys(others), lambda value: value)
         assert enforcement.roles({kind.variable: []}, lambda value: value) == ["desired_state"]
-
-
-def test_only_entries_with_secrets_are_read_by_their_number() -> None:
-    """Each number makes Ansible template the whole list again: 1,000 versions took twice as long."""
-    for kind in [kind for kind in KINDS if not kind.at_once]:
-        applied, _kept = load(DESIRED_STATE / "tasks" / f"{kind.list}.yml")
-        (task,) = applied["block"]
-        assert ("range(" in task["loop"]) is kind.has_secrets, kind.list
-    assert {kind.list for kind in KINDS if kind.has_secrets} == {"configuration", "jobs"}
-
-
-def test_each_host_has_its_own_order_of_deletions() -> None:
-    """With equal items, a host that deletes only a space would do so before the pages of others."""
-    (include,) = [task for task in load(DESIRED_STATE / "tasks/deletions.yml") if "loop" in task]
-    assert "product([inventory_hostname])" in include["loop"]
-    modules = dict.fromkeys(kind.module for kind in kinds.deleted())
-    assert include["vars"]["desired_state_modules"] == list(modules)
 
 
 def test_every_role_is_in_every_step_of_the_scenario_of_all() -> None:

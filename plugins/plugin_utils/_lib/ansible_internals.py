@@ -340,6 +340,39 @@ def origins_of(task: Any, variables: Mapping[str, Any]) -> tuple[Mapping[str, An
     return manager.extra_vars, facts.get(variables.get("inventory_hostname"), {}), task.get_vars()
 
 
+def module_arguments(
+    name: str, options: Mapping[str, Any], task: Any, templar: Any, omit: Any
+) -> dict[str, Any]:
+    """Return the options of a module with its `module_defaults`, and without those that are `omit`.
+
+    Raises AnsibleError if this release of ansible-core has no function for the defaults. The module
+    would use another connection without them.
+
+    :param name: full name of the module
+    :param omit: value of the variable `omit`
+    """
+    given = {key: value for key, value in options.items() if not _is_left_out(value, omit)}
+    try:
+        if __version__ >= "2.19":
+            defaults: Any = _imported("ansible.executor.module_common:_apply_action_arg_defaults")
+            found: dict[str, Any] = defaults(name, task, given, templar)
+        else:
+            defaults = _imported("ansible.executor.module_common:get_action_args_with_defaults")
+            groups = _either(_either(_either(task, "_parent"), "_play"), "_action_groups")
+            found = defaults(name, given, task.module_defaults, templar, action_groups=groups)
+    except (Missing, TypeError) as error:
+        raise AnsibleError(
+            f"The role desired_state does not run on ansible-core {__version__}, which applies"
+            f" module_defaults in another way ({error}). Use a release of ansible-core that the"
+            " collection supports."
+        ) from None
+    return found
+
+
+def _is_left_out(value: Any, omit: Any) -> bool:
+    return is_omitted(value) or (isinstance(omit, str) and value == omit)
+
+
 def hosts_of_play(
     task: Any, template: Callable[[Any], Any]
 ) -> tuple[list[str], Callable[[str], dict[str, Any]]]:

@@ -19,7 +19,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+
 from ...module_utils._lib.core.errors import ToolchainError, printable
+from . import ansible_internals
 from .sentence_error import SentenceError
 from .steps import (
     adoption,
@@ -38,7 +41,7 @@ from .steps import (
 from .steps.run import LONGEST, Result, Run, StepError, run_of
 from .steps.table import SUBJECTS
 
-__all__ = ["Run", "StepError", "perform", "run_of"]
+__all__ = ["Run", "StepError", "execute", "perform", "run_of"]
 
 _FILES = (
     inputs,
@@ -70,3 +73,27 @@ def perform(step: str, run: Run, values: Mapping[str, Any]) -> Result:
         message = printable(f"{prefix}{error}".rstrip("."), LONGEST)
         values = error.result if isinstance(error, ToolchainError) else {}
         raise StepError(f"{message}.", kind=getattr(error, "kind", ""), values=values) from None
+
+
+def execute(
+    parts: Mapping[str, Any], variables: Mapping[str, Any], module: str, options: Mapping[str, Any]
+) -> Result:
+    """Run a module of the collection as the task of a step. The actions of Ansible do the same.
+
+    :param parts: arguments of the constructor of an action
+    :param variables: variables of the task
+    """
+    name, task = f"delivery.toolchain.{module}", parts["task"].copy()
+    task.action = name
+    try:
+        task.args = ansible_internals.module_arguments(
+            name, options, task, parts["templar"], variables.get("omit")
+        )
+        loader = parts["shared_loader_obj"].action_loader
+        result: Result = loader.get(name, **{**parts, "task": task}).run(task_vars=variables)
+    except AnsibleConnectionFailure:
+        raise
+    except AnsibleError as error:
+        # the task has other objects, too
+        return {**(getattr(error, "result", None) or {}), "failed": True, "msg": str(error)}
+    return result

@@ -8,7 +8,8 @@ A row of `KINDS` is all that roles, playbooks, plugins and tools know about a ki
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 #: The role that applies the kinds without another role.
 ROLE = "desired_state"
@@ -25,10 +26,7 @@ class Kind(NamedTuple):
     :param title: objects for the names of tasks, such as "jobs of the CI server"
     :param role: role that applies the list
     :param at_once: the module takes all entries in one task
-    :param label: label of an entry in the loop of a module that takes one entry, a template in
-        which `entry` is the entry
-    :param has_secrets: an entry may contain a secret, so the results of this loop must not have it.
-        The loop is over numbers then, which takes a time that grows with the square of the entries
+    :param label: options that name an entry of a module that takes one entry, if not the key
     :param folders_before: list of the same service that needs the folders among the entries. They
         are applied before it, all other entries in the place of this row
     :param deletion: place among the deletions of the service, from 1; 0: no object that leaves the
@@ -48,8 +46,7 @@ class Kind(NamedTuple):
     title: str = ""
     role: str = ROLE
     at_once: bool = False
-    label: str = ""
-    has_secrets: bool = False
+    label: tuple[str, ...] = ()
     folders_before: str = ""
     deletion: int = 0
     compared: bool = False
@@ -62,6 +59,17 @@ class Kind(NamedTuple):
     def variable(self) -> str:
         """Return the variable of the role."""
         return f"{self.role}_{self.list}"
+
+    def label_of(self, entry: Mapping[str, Any]) -> str:
+        """Return how a task shows an entry. The content of a configuration may have secrets."""
+        shown = []
+        for option in self.label or self.key:
+            value = entry.get(option)
+            if option == "config":
+                shown.append(", ".join(map(str, value)) if isinstance(value, Mapping) else "")
+            else:
+                shown.append(Path(str(value or "")).name if option == "src" else str(value or ""))
+        return "/".join(filter(None, shown)) or singular(self.list)
 
 
 def singular(plural: str) -> str:
@@ -170,12 +178,8 @@ KINDS = (
         *("ci", "configuration"),
         module="ci_configuration",
         title="configuration of the CI server",
-        label=(
-            "entry.config | join(', ') if entry.config | default('') is mapping"
-            " else entry.src | default('configuration') | basename"
-        ),
+        label=("config", "src"),
         accounts=_CONFIGURED,
-        has_secrets=True,
     ),
     Kind(
         *("ci", "credentials", ("folder", "domain", "id"), ("kind", "config")),
@@ -199,8 +203,6 @@ KINDS = (
         *("ci", "jobs", ("job",), ("config", "src", "folder")),
         module="ci_job",
         title="jobs of the CI server",
-        label="entry.job",
-        has_secrets=True,
         folders_before="credentials",
         deletion=3,
         compared=True,
@@ -218,7 +220,6 @@ KINDS = (
         *("tracker", "versions", ("project", "name")),
         module="tracker_version",
         title="versions of the tracker",
-        label="entry.project ~ '/' ~ entry.name",
         deletion=2,
         compared=True,
     ),
@@ -252,7 +253,6 @@ KINDS = (
         *("wiki", "pages", ("page_id", "space", "title"), ("body", "src")),
         module="wiki_page",
         title="pages of the wiki",
-        label="entry.get('title', entry.get('page_id', ''))",
         deletion=2,
         accounts=_OF_PAGE,
         texts=True,
@@ -261,7 +261,7 @@ KINDS = (
         *("wiki", "trees", ("src", "space")),
         module="wiki_tree",
         title="page trees of the wiki",
-        label="entry.space ~ '/' ~ entry.src | basename",
+        label=("space", "src"),
         accounts=_OF_PAGE,
         texts=True,
     ),

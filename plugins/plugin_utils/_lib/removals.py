@@ -218,14 +218,6 @@ def _joined(places: Iterable[Places]) -> Places:
     return found
 
 
-def by_module(removals: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return removals by module, in their order."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for removal in removals:
-        found.setdefault(removal["module"], []).append(removal)
-    return found
-
-
 def staying(title: str, reason: str) -> str:
     """Return the warning about an object that is not deleted."""
     return f"The {title} is not in the folder any more, but stays: {reason}."
@@ -287,11 +279,6 @@ def checked(
     return found
 
 
-def with_options(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the result of a deletion with the options that name the object."""
-    return {**result.get(_ITEM, {}).get("options", {}), **result}
-
-
 def _kind_of(result: Mapping[str, Any]) -> str:
     """Return the kind of the error of a task, "" for a successful one."""
     error = result.get("error") or {}
@@ -321,9 +308,10 @@ def pages_of_trees(runs: Iterable[Mapping[str, Any]]) -> Values:
 
     After a failure of a tree, its pages are unknown, and all pages of its space count.
 
-    :param runs: `module` and `results` of each kind
+    :param runs: results of the step `apply`
     """
-    trees = [one for run in runs if run["module"] == "wiki_tree" for one in run["results"]]
+    known = [(one, one.get("applied") or {}) for one in runs]
+    trees = [{**one, **by["names"]} for one, by in known if by.get("module") == "wiki_tree"]
     pages = [
         {"page_id": page.get("id"), "space": tree.get("space"), "title": page.get("title")}
         for tree in trees

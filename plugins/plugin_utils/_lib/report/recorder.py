@@ -79,7 +79,7 @@ class Recorder:
 
     def result(self, task: Any, host: str, result: Mapping[str, Any], *, failed: bool) -> None:
         """Add the objects in the result of a task, or of a loop item."""
-        module = module_of(task)
+        module = module_of(task, result)
         step = result.get("report") if _action(task) == _BOOKKEEPING else None
         if module:
             self.contents.written += _writes(task, result)
@@ -88,9 +88,10 @@ class Recorder:
             return
         if step and step.get("is_known"):
             return
-        self.contents.add_task(
-            host, self._line(task.get_name().strip()), whole=_is_whole(module), failed=failed
-        )
+        name = task.get_name().strip()
+        if applied := _applied(task, result):
+            name = f"{name}: {applied['label']}"
+        self.contents.add_task(host, self._line(name), whole=_is_whole(module), failed=failed)
         if not failed and not module:
             self._step(task, host, step or {})
             return
@@ -104,7 +105,7 @@ class Recorder:
             self.contents.servers[host, service] = server
         server = server or self.contents.servers.get((host, service), "")
         if module.endswith(_EXPORT):
-            self._exports[host, service] = task.get_name().strip()
+            self._exports[host, service] = name
         title, check = self._title(task, result), boolean(task.check_mode or False, strict=False)
         read = objects.failed if failed else objects.compared
         found = read(module, result, options, title, check=check)
@@ -116,7 +117,7 @@ class Recorder:
         if module and found:
             self.has_compared = True
             self._checks.add(check)
-        self._add(found, host, service, server, task.get_name().strip())
+        self._add(found, host, service, server, name)
 
     def _without_skipped(
         self, found: list[Any], result: Mapping[str, Any], place: Mapping[str, str]
@@ -139,6 +140,8 @@ class Recorder:
 
     def _title(self, task: Any, result: Mapping[str, Any]) -> str:
         """Return the label of the loop item, or the name of the task."""
+        if applied := _applied(task, result):
+            return str(applied["label"])
         try:
             label = ansible_internals.item_label(result)
         except ansible_internals.Missing as missing:
@@ -343,11 +346,17 @@ def _action(task: Any) -> str:
     return str(getattr(task, "resolved_action", None) or task.action)
 
 
-def module_of(task: Any) -> str:
-    """Return the name of the module of the collection that a task runs, "" for another action."""
+def module_of(task: Any, result: Mapping[str, Any]) -> str:
+    """Return the name of the module of the collection that a task ran, "" for another action."""
     action = _action(task)
-    is_module = action.startswith(_NAME) and action != _BOOKKEEPING
-    return action.removeprefix(_NAME) if is_module else ""
+    if action == _BOOKKEEPING:
+        return str(_applied(task, result).get("module", ""))
+    return action.removeprefix(_NAME) if action.startswith(_NAME) else ""
+
+
+def _applied(task: Any, result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a step of a role ran a module with, {} for other tasks."""
+    return result.get("applied", {}) if _action(task) == _BOOKKEEPING else {}
 
 
 def name_without_role(task: Any) -> str:

@@ -16,10 +16,11 @@ from .. import (
     described,
     desired_schema,
     desired_state,
+    kinds,
     removals,
     unread_files,
 )
-from .folder import accounts_of, folder_of
+from .folder import accounts_of, folder_of, run_module
 from .run import Result, Run, StepError, mapping
 
 
@@ -50,7 +51,8 @@ def describe(run: Run) -> Result:
 
 
 def find_removals(run: Run, known: Mapping[str, Any]) -> Result:
-    """Return the objects that the previous folder names and the present one does not, by module.
+    """Return the objects that the previous folder names and the present one does not, children
+    before their containers.
 
     :param known: result of `describe`
     """
@@ -58,8 +60,7 @@ def find_removals(run: Run, known: Mapping[str, Any]) -> Result:
     previous, warnings = _previous(run)
     hosts = _described(run, known)
     found, staying = removals.removed(hosts.present(run.host), previous, hosts.elsewhere(run.host))
-    shown = removals.by_module(removal.shown() for removal in found)
-    return {"removals": shown, "messages": [*warnings, *staying]}
+    return {"removals": [removal.shown() for removal in found], "messages": [*warnings, *staying]}
 
 
 def _described(run: Run, known: Mapping[str, Any]) -> described.Described:
@@ -131,6 +132,23 @@ def _naming(run: Run) -> desired_state.Reading:
     return desired_state.Reading(run.load, lambda name: name, names_only=True)
 
 
+def delete(run: Run, removal: Mapping[str, Any]) -> Result:
+    """Delete an object that left the folder, never with force.
+
+    :param removal: what `find_removals` or `deletable` returned for it
+    """
+    options: dict[str, Any] = dict(removal["options"])
+    if removal["service"] == "analysis":
+        # the entries have their state
+        options["protect"] = run.value("analysis_config_protect", [])
+    elif "folder" in kinds.find(removal["service"], removal["list"]).key:
+        # as an entry, because the name in the report contains the folder then
+        options = {"entries": [{**options, "state": "absent"}]}
+    else:
+        options["state"] = "absent"
+    return run_module(run, removal["module"], options, removal["name"], removal["options"])
+
+
 def deletable(
     run: Run,
     *,
@@ -141,13 +159,13 @@ def deletable(
     runs: Sequence[Mapping[str, Any]] = (),
     reports: bool = False,
 ) -> Result:
-    """Return the objects that can be deleted, by module. Fails if there are too many of them.
+    """Return the objects that can be deleted. Fails if there are too many of them.
 
     :param known: result of `describe`
     :param removed: result of `find_removals`
     :param results: results of the modules in check mode
     :param content: results with the content of projects and versions
-    :param runs: results of all kinds, if they have run
+    :param runs: results of `apply`, if it has run
     :param reports: report warnings and failures
     """
     hosts = _described(run, known)
@@ -163,9 +181,7 @@ def deletable(
         )
     failures = [removals.failure(*each) for each in found.failed] if reports else []
     return {
-        "removals": removals.by_module(
-            removal for removal in found.deletable if _is_chosen(run, removal["digests"])
-        ),
+        "removals": [removal for removal in found.deletable if _is_chosen(run, removal["digests"])],
         "warnings": [*removed["messages"], *found.warnings] if reports else [],
         "failures": [finding["text"] for finding in failures],
         "report": {"findings": failures},

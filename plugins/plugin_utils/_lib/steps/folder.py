@@ -11,6 +11,9 @@ from .. import accounts, desired_state, enforcement, kinds, variables
 from ..report import writing
 from .run import Result, Run, StepError
 
+#: The list whose templates were evaluated last, and its value.
+_LAST: dict[str, Any] = {}
+
 
 def read_folder(run: Run) -> Result:
     """Return the variables that the folder of the desired state sets."""
@@ -32,8 +35,12 @@ def validate_folder(run: Run) -> Result:
     }
 
 
-def choose_kinds(run: Run) -> Result:
-    """Return the kinds whose list is not empty, in the order in which they are applied."""
+def choose_entries(run: Run) -> Result:
+    """Return what the tasks of the role apply, in order: a whole list, or an entry of a list.
+
+    `index` is `None` for a list whose module takes all entries. Entries may have secrets, so the
+    result has only their places and labels.
+    """
     if enforcement.lacks_folder(run.value("desired_state_unmanaged"), run.variables):
         raise StepError(
             "desired_state_unmanaged compares the servers with a folder; name it in"
@@ -42,13 +49,59 @@ def choose_kinds(run: Run) -> Result:
     problem = enforcement.problem_of_previous(run.variables, run.template)
     if problem:
         raise StepError(problem)
-    return {
-        "kinds": [
-            {"list": stage.kind.list, "folders": stage.folders}
-            for stage in kinds.stages()
-            if run.is_set(stage.kind.variable)
-        ]
-    }
+    chosen: list[dict[str, Any]] = []
+    for kind, folders in kinds.stages():
+        if not run.is_set(kind.variable):
+            continue
+        if kind.at_once:
+            chosen.append({"list": kind.list, "index": None, "label": kind.title})
+            continue
+        noun = kinds.name_of(kind.service, kind.list)
+        for index, entry in enumerate(run.value(kind.variable, ())):
+            if folders is None or folders is bool(entry.get("folder")):
+                label = f"{noun} {kind.label_of(entry)}"
+                chosen.append({"list": kind.list, "index": index, "label": label})
+    return {"entries": chosen}
+
+
+def apply(run: Run, entry: Mapping[str, Any]) -> Result:
+    """Run the module of a kind.
+
+    :param entry: what `choose_entries` returned for it
+    """
+    kind = next(kind for kind in kinds.KINDS if kind.variable == f"{kinds.ROLE}_{entry['list']}")
+    given = _templated(run, kind.variable)
+    if kind.at_once:
+        return run_module(run, kind.module, {"entries": given}, kind.title, {})
+    options = given[entry["index"]]
+    names = {name: options[name] for name in kind.key if name in options}
+    return run_module(run, kind.module, options, kind.label_of(options), names)
+
+
+def run_module(
+    run: Run, module: str, options: Mapping[str, Any], label: str, names: Mapping[str, Any]
+) -> Result:
+    """Run a module, and return its result with `applied`: what the task has done it with.
+
+    :param label: name of the object in the report, if the module returns none
+    :param names: options that name the object
+    """
+    known = {"module": module, "label": label, "names": dict(names)}
+    if run.execute is None:
+        raise StepError("This step needs a task.")
+    return {**run.execute(module, options), "applied": known}
+
+
+def _templated(run: Run, name: str) -> Any:
+    """Return the value of a variable. All tasks of a loop, which run in one process, evaluate the
+    templates in a long list only once.
+    """
+    raw = run.variables.get(name)
+    if not isinstance(raw, list):
+        return run.value(name)
+    if _LAST.get("raw") is not raw:
+        _LAST.update(raw=raw, value=run.value(name))
+    return _LAST["value"]
 
 
 def unmanaged(run: Run, export: str, known: Sequence[Mapping[str, Any]]) -> Result:

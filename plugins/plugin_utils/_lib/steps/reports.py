@@ -14,7 +14,7 @@ from ansible.utils.display import Display
 
 from ....module_utils._lib.core.errors import printable
 from ....module_utils._lib.core.times import age_of
-from .. import enforcement, removals, variables
+from .. import enforcement, variables
 from ..report import contents, ignored, objects, sealed, summary, switch, terminal, writing
 from .plans import approval_rules, found_so_far, seal_key
 from .run import LONGEST, Result, Run, StepError
@@ -22,21 +22,29 @@ from .run import LONGEST, Result, Run, StepError
 _PAGE_OPTIONS = ("page_id", "space", "title", "parent_id", "section", "labels")
 
 
-def findings(run: Run, results: Sequence[Mapping[str, Any]]) -> Result:
+def findings(
+    run: Run,
+    results: Sequence[Mapping[str, Any]] = (),
+    applied: Sequence[Mapping[str, Any]] = (),
+) -> Result:
     """Return the objects that differ, and the messages of failed results.
 
     In check mode an object that its module refuses to change is a difference, and no failure.
 
     :param results: dicts with a `module` and its `results`
+    :param applied: results of the steps `apply` and `delete`
     """
-    found, failures = [], []
-    for each in results:
-        for result in each["results"]:
-            values = removals.with_options(result)
-            refused = objects.refused(each["module"], values) if run.check_mode else []
-            found += refused or objects.differing(each["module"], values)
-            if result.get("failed") and not refused:
-                failures.append(result.get("msg"))
+    # such as that of an entry with a name that is not defined
+    failures = [one.get("msg") for one in applied if "applied" not in one and one.get("failed")]
+    found = []
+    rows = [(each["module"], result) for each in results for result in each["results"]]
+    known = [(one["applied"], one) for one in applied if "applied" in one]
+    rows += [(by["module"], {**by["names"], **one}) for by, one in known]
+    for module, values in rows:
+        refused = objects.refused(module, values) if run.check_mode else []
+        found += refused or objects.differing(module, values)
+        if values.get("failed") and not refused:
+            failures.append(values.get("msg"))
     # a script has read the version of Java: the report has its result from no module
     of_roles = [finding for finding in found if finding["kind"] == "java"]
     return {"findings": found, "failures": failures, "report": {"findings": of_roles}}

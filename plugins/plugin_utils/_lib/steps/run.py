@@ -55,6 +55,7 @@ class Run:
     :param check_mode: the task runs in check mode
     :param of_play: returns a function for each host of the play, which returns its run
     :param origins: returns where the variables come from
+    :param execute: runs a module of the collection with options as this task
     """
 
     variables: Mapping[str, Any]
@@ -63,6 +64,7 @@ class Run:
     check_mode: bool = False
     of_play: Callable[[], Mapping[str, Callable[[], Run]]] = dict
     origins: Callable[[], role_variables.Origins] = role_variables.Origins
+    execute: Callable[[str, Mapping[str, Any]], Result] | None = None
 
     def value(self, name: str, default: Any = None) -> Any:
         """Return the value of a variable, or `default` if it is undefined, empty or omitted."""

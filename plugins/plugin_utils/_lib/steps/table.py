@@ -19,8 +19,10 @@ class Subject(NamedTuple):
 
 SUBJECTS = {
     "inputs": Subject(("check", "forget", "read_survey", "roles"), ("enforce_roles",)),
-    "folder": Subject(("read_folder", "validate_folder", "choose_kinds", "unmanaged")),
-    "deletions": Subject(("describe", "find_removals", "deletable"), ("enforce_connections",)),
+    "folder": Subject(("read_folder", "validate_folder", "choose_entries", "apply", "unmanaged")),
+    "deletions": Subject(
+        ("describe", "find_removals", "delete", "deletable"), ("enforce_connections",)
+    ),
     "reports": Subject(
         ("findings", "reported", "begin", "finish", "summarise", "warn"),
         (
