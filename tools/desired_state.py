@@ -172,8 +172,9 @@ def _forgetting(variables: Iterable[str]) -> Iterator[str]:
     yield "    step: forget"
     yield "  register: desired_state_run"
     yield ""
-    yield "- name: Forget the values of the folder"
+    yield "- name: Forget the results of the deletions, and the values of the folder"
     yield "  ansible.builtin.set_fact:"
+    yield "    desired_state_deletion: {results: []}"
     for name in variables:
         was_read = f"'{name}' in desired_state_read.variables | default([])"
         yield f'    {name}: "{{{{ [] if {was_read} else omit }}}}"'

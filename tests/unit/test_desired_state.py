@@ -418,7 +418,7 @@ def test_entry_is_applied_by_its_module() -> None:
         execute=execute,
     )
     applied = [
-        bookkeeping.perform("apply", run, {"entry": {"list": name, "index": index}})["applied"]
+        bookkeeping.perform("apply", run, {"entry": {"list": name, "index": index}})["applied_by"]
         for name, index in (("jobs", 0), ("jobs", 1), ("nodes", None), ("versions", 0))
     ]
     version = LISTS["versions"][0]

@@ -732,8 +732,8 @@ def test_page_that_is_described_in_another_way_stays(folder: Path) -> None:
     }
     pages_of_tree = [{"id": "9", "title": "Tree"}, {"id": None, "title": "New"}]
     runs: list[dict[str, Any]] = [
-        {"applied": {"module": "wiki_tree", "names": {"space": "REL"}}, "pages": pages_of_tree},
-        {"applied": {"module": "wiki_tree", "names": {"space": "DOC"}}, "failed": True},
+        {"applied_by": {"module": "wiki_tree", "names": {"space": "REL"}}, "pages": pages_of_tree},
+        {"applied_by": {"module": "wiki_tree", "names": {"space": "DOC"}}, "failed": True},
     ]
     results = [result(name, "pages", page=page) for name, page in pages.items()]
     found = deletable(folder, results, runs)

@@ -310,7 +310,7 @@ def pages_of_trees(runs: Iterable[Mapping[str, Any]]) -> Values:
 
     :param runs: results of the step `apply`
     """
-    known = [(one, one.get("applied") or {}) for one in runs]
+    known = [(one, one.get("applied_by") or {}) for one in runs]
     trees = [{**one, **by["names"]} for one, by in known if by.get("module") == "wiki_tree"]
     pages = [
         {"page_id": page.get("id"), "space": tree.get("space"), "title": page.get("title")}

@@ -356,7 +356,7 @@ def module_of(task: Any, result: Mapping[str, Any]) -> str:
 
 def _applied(task: Any, result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what a step of a role ran a module with, {} for other tasks."""
-    return result.get("applied", {}) if _action(task) == _BOOKKEEPING else {}
+    return result.get("applied_by", {}) if _action(task) == _BOOKKEEPING else {}
 
 
 def name_without_role(task: Any) -> str:

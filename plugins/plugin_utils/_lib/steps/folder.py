@@ -81,7 +81,7 @@ def apply(run: Run, entry: Mapping[str, Any]) -> Result:
 def run_module(
     run: Run, module: str, options: Mapping[str, Any], label: str, names: Mapping[str, Any]
 ) -> Result:
-    """Run a module, and return its result with `applied`: what the task has done it with.
+    """Run a module, and return its result with `applied_by`: what the task has done it with.
 
     :param label: name of the object in the report, if the module returns none
     :param names: options that name the object
@@ -89,7 +89,7 @@ def run_module(
     known = {"module": module, "label": label, "names": dict(names)}
     if run.execute is None:
         raise StepError("This step needs a task.")
-    return {**run.execute(module, options), "applied": known}
+    return {**run.execute(module, options), "applied_by": known}
 
 
 def _templated(run: Run, name: str) -> Any:

@@ -35,10 +35,10 @@ def findings(
     :param applied: results of the steps `apply` and `delete`
     """
     # such as that of an entry with a name that is not defined
-    failures = [one.get("msg") for one in applied if "applied" not in one and one.get("failed")]
+    failures = [one.get("msg") for one in applied if "applied_by" not in one and one.get("failed")]
     found = []
     rows = [(each["module"], result) for each in results for result in each["results"]]
-    known = [(one["applied"], one) for one in applied if "applied" in one]
+    known = [(one["applied_by"], one) for one in applied if "applied_by" in one]
     rows += [(by["module"], {**by["names"], **one}) for by, one in known]
     for module, values in rows:
         refused = objects.refused(module, values) if run.check_mode else []
