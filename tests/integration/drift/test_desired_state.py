@@ -599,3 +599,33 @@ def test_alert_of_the_guide_posts_the_differences_without_addresses(tmp_path: Pa
         (sent,) = [json.loads(seen.body) for seen in stub.seen]
     assert sent == {"text": "1 different, 0 could not be read: job a: missing"}
     assert run.shows(["hook-secret-12345"]) == []
+
+
+def test_each_host_applies_its_kinds_in_order(fresh: Fresh, tmp_path: Path) -> None:
+    """Verify that a view waits for the folder of its host, although another host has only a view."""
+    sandbox = fresh("real")
+    view = "views: [{folder: team, name: Team, jobs: []}]\n"
+    described = {
+        "one": "views: [{name: One, jobs: []}]\n",
+        "two": f"jobs: [{{job: team, folder: true}}]\n{view}",
+    }
+    for host, text in described.items():
+        (tmp_path / "desired" / host).mkdir(parents=True)
+        (tmp_path / "desired" / host / "ci.yml").write_text(text, encoding="utf-8")
+    hosts = {name: {"ansible_connection": "local"} for name in described}
+    inventory = json.dumps({"all": {"hosts": hosts}})
+    (tmp_path / "hosts.json").write_text(inventory, encoding="utf-8")
+    given = {
+        "enforce_hosts": "all",
+        "enforce_connections": {"ci": connections.connection("ci", sandbox.urls["ci"])},
+        "desired_state_folder": "desired/{{ inventory_hostname }}",
+    }
+    play = {"import_playbook": "delivery.toolchain.enforce", "vars": given}
+    run = playbook.run(
+        tmp_path,
+        [play],
+        controls=dict.fromkeys(described, sandbox.control),
+        arguments=["-i", "hosts.json"],
+    )
+    assert run.code == 0, run.output
+    assert "Applied: 3 created" in run.output
