@@ -425,7 +425,7 @@ def test_removed_objects_are_named_by_their_accounts(tmp_path: Path) -> None:
     )
     known = bookkeeping.perform("describe", run, {})
     found = bookkeeping.perform("find_removals", run, {"known": json.loads(json.dumps(known))})
-    assert [(one["name"], one["options"]) for one in found["removals"]["repo_user"]] == [
+    assert [(one["name"], one["options"]) for one in found["removals"]] == [
         ("a-1", {"name": "a-1"})
     ]
 
