@@ -40,6 +40,7 @@ from ansible.utils.display import Display
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     ansible_internals,
     collection,
+    survey,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
     commands,
@@ -88,6 +89,8 @@ class CallbackModule(CallbackBase):
         self._missing = ""
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
+        for play in playbook.get_plays():
+            survey.read_extra_variables(play.get_variable_manager().extra_vars)
         try:
             file = Path(ansible_internals.playbook_file(playbook)).resolve()
         except ansible_internals.Missing as missing:

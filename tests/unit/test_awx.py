@@ -136,6 +136,32 @@ def test_survey_replies_are_converted_to_the_types_of_the_variables() -> None:
     }
 
 
+def test_answers_under_the_names_of_the_variables_are_read() -> None:
+    """An empty answer must not hide the variable of an inventory."""
+    extra: dict[str, Any] = {
+        "release_jobs": "- job: delivery/toolchain\n",
+        "release_files": '[{"src": "a"}]',
+        "release_build_publish": "build_name: a",
+        "release_repo": "",
+        "desired_state_max_deletions": " ",
+        "desired_state_jobs": "{{ jobs_of_group }}",
+        "wiki_docs_exclude": "*.draft.md, [ab].md",
+        "release_title": "Notes: 1.10",
+        "release_images": "- {",
+        "own": "",
+        "own_list": "- a",
+        "drift_fail": True,
+    }
+    kept = ("desired_state_jobs", "wiki_docs_exclude", "release_title", "release_images")
+    wanted = {name: extra[name] for name in (*kept, "own", "own_list", "drift_fail")} | {
+        "release_jobs": [{"job": "delivery/toolchain"}],
+        "release_files": [{"src": "a"}],
+        "release_build_publish": {"build_name": "a"},
+    }
+    survey.read_extra_variables(extra)
+    assert extra == wanted
+
+
 @pytest.mark.parametrize(
     ("name", "response", "text"),
     [

@@ -123,6 +123,24 @@ WRONG: list[tuple[str, Any, str]] = [
     ),
     ("desired_state_users", [{}, "s3cret-12345"], "must be a list of mappings, but its entry 1"),
     ("desired_state_jobs", 5, "must be a list of mappings, but is a single value"),
+    # a name with the rest of the message
+    ("desired_state_components[0].proj", [{"proj": "s3cret-12345"}], "is unknown (did you mean p"),
+    ("desired_state_components[1]", [{"project": "A", "name": "b"}, {"name": "c"}], "lacks proj"),
+    (
+        "desired_state_components[0].archived",
+        [{"project": "A", "name": "b", "archived": "maybe"}],
+        "must be true or false, not 'maybe'",
+    ),
+    (
+        "desired_state_components[0].state",
+        [{"project": "A", "name": "b", "state": "gone"}],
+        "must be one of present, absent, not 'gone'",
+    ),
+    (
+        "desired_state_trees[0].restrictions.read.user",
+        [{"src": "x", "space": "A", "restrictions": {"read": {"user": ["s3cret-12345"]}}}],
+        "is unknown (did you mean users?)",
+    ),
 ]
 
 
@@ -132,7 +150,7 @@ def test_wrong_value_is_rejected_before_any_request(
     name: str, value: Any, message: str, folder: dict[str, str]
 ) -> None:
     with pytest.raises(bookkeeping.StepError) as caught:
-        steps({**folder, name: value}, folder=True)
+        steps({**folder, name.partition("[")[0]: value}, folder=True)
     assert f"{name} {message}" in str(caught.value)
     assert "s3cret" not in str(caught.value)
 

@@ -6,8 +6,9 @@ This is Python code, because Ansible compiles templates again in every process.
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible import template as ansible_template
@@ -32,6 +33,8 @@ _NOTHING = (
 
 #: Marks a template of our own playbooks as one; up to ansible-core 2.18, every string may be one.
 _trusted: Callable[[str], Any] = getattr(ansible_template, "trust_as_template", str)
+#: Begins the value of `omit` up to ansible-core 2.18.
+_OMITTED = "__omit_place_holder__"
 _WORD = re.compile(r"\w+")
 
 Template = Callable[[Any], Any]
@@ -115,10 +118,84 @@ def problem_of_values(role: str, variables: Mapping[str, Any], template: Templat
             if value not in (None, "", variables.get("omit")) and not check.is_valid(value):
                 shown = printable(str(value), 80)
                 return f"{name} must be {check.noun}, not '{shown}'."
-        elif option.get("elements") == "dict" and given != variables.get("omit"):
-            wrong = _not_mappings(given)
-            if wrong:  # without the value, which may contain secrets
-                return f"{name} must be a list of mappings, but {wrong}."
+        elif given != variables.get("omit") and (
+            problem := _problem_of_mappings(name, option, given, template)
+        ):
+            return problem
+    return ""
+
+
+def _problem_of_mappings(
+    name: str, option: Mapping[str, Any], given: Any, template: Template
+) -> str:
+    """Return an error message for a mapping, or a list of mappings, or "".
+
+    It is without the value, which may contain secrets. The argument check of Ansible would show all
+    options of the role.
+    """
+    if option.get("elements") == "dict" and (wrong := _not_mappings(given)):
+        return f"{name} must be a list of mappings, but {wrong}."
+    if "options" not in option:
+        return ""
+    found = next(_problems_within(name, option, _known(given, template)), "")
+    return f"{found}." if found else ""
+
+
+def _known(value: Any, template: Template) -> Any:
+    """Return a value, or that of a template; `None` if it is not known yet."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return template(value)
+    except AnsibleError:
+        return None
+
+
+def _problems_within(place: str, option: Mapping[str, Any], given: Any) -> Iterator[str]:
+    """Yield what is wrong in a mapping with known keys, or in a list of them.
+
+    Templates in it stay unevaluated, because some of them refer to results of later tasks.
+
+    :param place: the value for messages, such as `release_images[0]`
+    :param option: specification with `options`
+    """
+    if isinstance(given, list) and option.get("type") == "list":
+        for number, entry in enumerate(given):
+            yield from _problems_within(f"{place}[{number}]", {**option, "type": "dict"}, entry)
+    if not isinstance(given, Mapping):
+        return
+    options: Mapping[str, Mapping[str, Any]] = option["options"]
+    for name in given:
+        if name not in options and not any(
+            name in one.get("aliases", ()) for one in options.values()
+        ):
+            near = difflib.get_close_matches(str(name), list(options), 1)
+            hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(options)}"
+            yield f"{place}.{name} is unknown ({hint})"
+    for name, inner in options.items():
+        value = next(
+            (given[key] for key in (name, *inner.get("aliases", ())) if key in given), None
+        )
+        if value is None and inner.get("required"):
+            yield f"{place} lacks {name}"
+        elif "options" in inner:
+            yield from _problems_within(f"{place}.{name}", inner, value)
+        elif problem := _problem_of_value(inner, value):
+            yield f"{place}.{name} {problem}"
+
+
+def _problem_of_value(option: Mapping[str, Any], value: Any) -> str:
+    """Return why a value within an entry is wrong, or ""."""
+    is_open = isinstance(value, str) and ("{{" in value or value.startswith(_OMITTED))
+    if is_open or value in (None, ""):
+        return ""
+    check = _CHECKS.get(option.get("type", "str"))
+    if "choices" in option:
+        wrong = [entry for entry in _entries(value) if entry not in (None, "", *option["choices"])]
+        choices = ", ".join(map(str, option["choices"]))
+        return f"must be one of {choices}, not {wrong[0]!r:.80}" if wrong else ""
+    if check and not check.is_valid(value):
+        return f"must be {check.noun}, not '{printable(str(value), 80)}'"
     return ""
 
 
@@ -137,7 +214,7 @@ def problem_of_included(playbook: str, variables: Mapping[str, Any], template: T
 
     for role, given in role_variables.included_by(playbook):
         if problem := problem_of_values(role, {**variables, **given}, known):
-            name = problem.partition(" ")[0]
+            name = re.split(r"[ .\[]", problem, maxsplit=1)[0]
             words = _WORD.findall(str(given.get(name, "")))
             source = next((word for word in words if word in variables), name)
             return f"{source}{problem.removeprefix(name)}"

@@ -2,13 +2,15 @@
 """Convert the answers of an AWX survey to variables of a playbook.
 
 Answers are strings. Answers to questions of the type `textarea` are parsed as YAML. Empty answers
-are omitted.
+are omitted. A question is named after its variable, with a prefix. Extra variables without the
+prefix, which no fact can replace, are read in the same way before the first play.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -45,6 +47,35 @@ def answers(playbook: str, variables: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def read_extra_variables(extra: MutableMapping[str, Any]) -> None:
+    """Replace the extra variables that are answers: remove empty strings, and parse YAML.
+
+    A string that is no list or mapping in YAML, or that is a template, is left as it is.
+    """
+    given = {name: value for name, value in extra.items() if isinstance(value, str)}
+    answered = {name for name, value in given.items() if not value.strip() or ":" in value}
+    answered |= {name for name, value in given.items() if value.lstrip().startswith(("-", "["))}
+    if not answered:
+        return  # reading the surveys takes longer than this
+    kinds = {name: kind for each in _surveys() for name, kind in _variables(each).items()}
+    for name in answered & kinds.keys():
+        if not given[name].strip():
+            del extra[name]
+        elif kinds[name] == "textarea" and not _is_template(given[name]):
+            with suppress(SurveyError):
+                extra[name] = _parse(name, kinds[name], given[name])
+
+
+def _is_template(text: str) -> bool:
+    return "{{" in text or "{%" in text
+
+
+def _variables(playbook: str) -> dict[str, str]:
+    """Return the types of the questions in a survey, by the name of the variable they set."""
+    questions = _questions(playbook)
+    return {name.removeprefix(_PREFIX): kind for name, kind in questions.items()}
+
+
 def _parse(name: str, kind: str, value: Any) -> Any:
     """Return the value of an answer. A value that is not a string has been parsed before.
 
@@ -67,7 +98,14 @@ def _parse(name: str, kind: str, value: Any) -> Any:
 @cache
 def _questions(playbook: str) -> dict[str, str]:
     """Return the types of the questions in a survey, by variable."""
-    surveys = yaml_load(_SURVEYS.read_text(encoding="utf-8"))["awx_setup_surveys"]
+    surveys = _surveys()
     if playbook not in surveys:
         raise SurveyError(f"there is no survey for the playbook {playbook}")
     return {question["variable"]: question["type"] for question in surveys[playbook]}
+
+
+@cache
+def _surveys() -> Mapping[str, list[dict[str, Any]]]:
+    found: Mapping[str, list[dict[str, Any]]]
+    found = yaml_load(_SURVEYS.read_text(encoding="utf-8"))["awx_setup_surveys"]
+    return found
