@@ -133,6 +133,11 @@ left_out:
       description: Reason why the object was not exported.
       type: str
       returned: always
+parents:
+  description: IDs of the parents of the exported roots, by space and title. C(trees) names them by title. Missing if no root has a parent.
+  returned: success
+  type: dict
+  sample: {REL/Handbook: "1001"}
 not_exported:
   description: What this module never exports, a sentence for each kind of data.
   returned: success

@@ -68,6 +68,10 @@ options:
       - ID of the parent page of the root. By default, a new root is created at the top level of the space, and an existing root is not
         moved.
     type: str
+  parent_title:
+    description:
+      - Title of the parent page of the root in the same space. It must exist. Use it instead of O(parent_id), which differs between servers.
+    type: str
   unique_titles:
     description:
       - V(folder) adds the name of the folder to each title that several files have, as in C(Overview (server)). A space has no two pages

@@ -332,6 +332,31 @@ def test_bodies_are_adopted_with_names(tmp_path: Path) -> None:
     assert pages[1]["body"] == '<p><ri:user ri:username="alice"/></p>'
 
 
+@pytest.mark.parametrize(
+    ("option", "after"), [("parent_id", "'1001'"), ("parent_title", "Home"), ("labels", "[]")]
+)
+def test_parent_is_adopted_as_the_entry_names_it(tmp_path: Path, option: str, after: str) -> None:
+    before = "[a]" if option == "labels" else "other"
+    folder = {"wiki.yml": f"pages:\n- {{space: REL, title: T, {option}: {before}}}\n"}
+    row = finding("wiki", "page", "REL/T", before={"parent_id": "1001"}, after={"parent_id": "7"})
+    trial = Trial(tmp_path, row)
+    write(trial.folder, folder)
+    (trial.export / "wiki/t").mkdir(parents=True)
+    page = "---\ntitle: T\nlabels: []\n---\n<p/>"
+    (trial.export / "wiki/t/index.xml").write_text(page, "utf-8")
+    tree = "trees:\n- {src: wiki/t, space: REL, mark: false, parent_title: Home}\n"
+    (trial.export / "wiki.yml").write_text(tree, "utf-8")
+    trial.exports = {"wiki": {"exported": {}, "parents": {"REL/T": "1001"}}}
+    trial.adopt()
+    (entry,) = yaml.safe_load((trial.folder / "wiki.yml").read_text("utf-8"))["pages"]
+    assert {**entry, "body": ""} == {
+        "space": "REL",
+        "title": "T",
+        "body": "",
+        option: yaml.safe_load(after),
+    }
+
+
 JOB = finding("ci", "job", "inline")
 INVALID: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     (JOB, {"adopt_findings": None}, "invalid", "adopt_findings is empty or no list"),

@@ -161,6 +161,7 @@ class Adoption:
         if kind == "pages" and "section" in entry:
             raise CannotAdopt("the entry describes a section of the page: change it by hand")
         named, unknown = _fields(finding), _unknown(finding)
+        present.pop("parent_title" if "parent_id" in entry else "parent_id", None)
         marks_absent = (
             own and base and own.entry.get("state") == "absent" != base.entry.get("state")
         )

@@ -202,6 +202,8 @@ class Exported:
     unread: Mapping[str, str] = field(default_factory=dict)
     accounts: Accounts = field(default_factory=Accounts)
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: Ids of the parents of exported pages, by space and title.
+    parents: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -223,7 +225,8 @@ class Exported:
             for service, result in results.items()
             if not result.get("skipped") and "exported" not in result
         }
-        return cls(folder, left_out, unread, accounts, values)
+        parents = results.get("wiki", {}).get("parents") or {}
+        return cls(folder, left_out, unread, accounts, values, parents)
 
     def entry(self, service: str, kind: str, name: str) -> dict[str, Any] | None:
         """Return the entry of an object with the names of the desired state for its accounts, or
@@ -255,7 +258,10 @@ class Exported:
             text = (self.folder / tree["src"] / "index.xml").read_bytes().decode()
             block = block_of(text)
             if block and f"{tree['space']}/{block.values.get('title')}" == name:
-                parent = {"parent_id": tree["parent_id"]} if "parent_id" in tree else {}
+                # an entry names its parent by one of both
+                parent = {"parent_id": self.parents[name]} if name in self.parents else {}
+                if "parent_title" in tree:
+                    parent["parent_title"] = tree["parent_title"]
                 labels = block.values.get("labels", [])
                 return {"body": text[block.content :], "labels": labels, **parent}
         return None

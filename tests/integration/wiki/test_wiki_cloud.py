@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
     resolve,
@@ -297,6 +298,18 @@ def test_export_includes_folders_and_deep_levels(cloud: Cloud, tmp_path: Path) -
     texts = [path.read_text(encoding="utf-8") for path in Path(dest).rglob("*.xml")]
     titles = {text.split("title: ", 1)[1].splitlines()[0] for text in texts}
     assert titles == {"Release notes", "In it", *(f"L{number}" for number in range(13))}
+
+
+@pytest.mark.parametrize(
+    ("page", "parent"), [("1003", {"parent_title": "Releases"}), ("1803", {"parent_id": "1802"})]
+)
+def test_export_names_a_parent_by_title_but_a_folder_by_id(
+    cloud: Cloud, tmp_path: Path, page: str, parent: dict[str, str]
+) -> None:
+    trees = [{"page_id": page, "children": False}]
+    cloud.run(WikiExportOperation, WikiExportOptions, dest=str(tmp_path), trees=trees)
+    (entry,) = yaml.safe_load((tmp_path / "wiki.yml").read_text("utf-8"))["trees"]
+    assert {name: entry[name] for name in entry if name.startswith("parent")} == parent
 
 
 @pytest.mark.parametrize("after", [True, False], ids=["done", "not done"])

@@ -281,6 +281,23 @@ def test_root_is_recognized_by_the_files_below_it(tree: Tree, tmp_path: Path) ->
     assert other.http["writes"] == 0
 
 
+def test_parent_is_found_by_title(tree: Tree) -> None:
+    where: dict[str, Any] = {"parent_id": None, "parent_title": " releases"}
+    assert tree(check=True, **where)[0]
+    assert tree(**where)[0]
+    assert (tree(**where)[0], tree.above("Guidebook")) == (False, "Releases")
+    assert tree(parent_id=None, parent_title="Handbook")[0]
+    assert tree.above("Guidebook") == "Handbook"
+    error = tree.fails(parent_id=None, parent_title="Nowhere")
+    assert (error.kind, error.message) == (
+        "not_found",
+        ("parent_title: there is no page 'Nowhere' in the space REL, or the account cannot see it"),
+    )
+    assert tree.http["writes"] == 0
+    assert "parent_id" in tree.fails(parent_title="Handbook").message
+    assert "empty" in tree.fails(parent_id=None, parent_title=" ").message
+
+
 def test_same_files_in_another_folder_do_not_take_the_pages(tree: Tree) -> None:
     tree()
     tree.write({"index.md": "# Manual\n\n[all](guide)"})

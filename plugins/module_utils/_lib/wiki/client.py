@@ -410,6 +410,21 @@ class WikiClient(WikiExchange):
             raise ToolchainError("rejected", f"parent_id: {message}")
         return found
 
+    def parent_titled(self, title: str, space: str, upcoming: str | None = None) -> str:
+        """Return the id of the page `parent_title`. Raises `not_found` if it does not exist.
+
+        :param upcoming: id of a page that the task gives the title, if the wiki has no such page
+        """
+        title = composed(title)
+        found = self.find(f"searching for the parent page '{title}'", space, title)
+        found = found or self.predicted.by_title(space, title)
+        if found is not None:
+            return found.id
+        if upcoming is not None:
+            return upcoming
+        message = f"there is no page '{title}' in the space {space}"
+        raise ToolchainError("not_found", f"parent_title: {message}, or the account cannot see it")
+
     def shown_parent(self, page_id: str) -> str:
         """Return the title of a parent for a diff, or its id if the account cannot see it."""
         purpose = f"reading the parent page {page_id}"

@@ -59,12 +59,14 @@ class ServiceState:
     :param files: content of further files, by relative path
     :param left_out: objects that cannot be exported, with `kind`, `name` and `reason`
     :param not_exported: sentences about settings that the API of the service never returns
+    :param returned: further return values
     """
 
     values: dict[str, Any] = field(default_factory=dict)
     files: dict[str, str | FileContent] = field(default_factory=dict)
     left_out: list[dict[str, str]] = field(default_factory=list)
     not_exported: tuple[str, ...] = ()
+    returned: dict[str, Any] = field(default_factory=dict)
 
     def leave_out(self, kind: str, name: str, reason: str) -> None:
         row = {"kind": kind, "name": printable(name, _SHOWN), "reason": printable(reason, _SHOWN)}
@@ -150,6 +152,7 @@ class ServiceExport(ABC):
             "exported": {name: len(values) for name, values in state.values.items()},
             "left_out": state.left_out,
             "not_exported": list(state.not_exported),
+            **state.returned,
         }
         self._warn(state, changes)
         done = [change for change in changes if change.action != "unchanged"]

@@ -31,7 +31,7 @@ from ..page import Page, composed, wrong_title
 from .restrictions import RestrictedOperations
 
 
-def _require_title(name: str, title: str | None) -> None:
+def require_title(name: str, title: str | None) -> None:
     """Raise `invalid` for an option with an impossible title."""
     wrong = None if title is None else wrong_title(title.strip())
     if wrong is not None:
@@ -51,7 +51,7 @@ class PageAddress:
         if self.page_id is None:
             self.space_and_title()
         require_segment("page_id", self.page_id)
-        _require_title("title", self.title)
+        require_title("title", self.title)
 
     def space_and_title(self) -> tuple[str, str]:
         """Return space and title, for a page without `page_id`. Raises `invalid` without them."""
@@ -87,7 +87,7 @@ class PageFields(PageAddress):
 
     def require(self) -> None:
         super().require()
-        _require_title("parent_title", self.parent_title)
+        require_title("parent_title", self.parent_title)
 
 
 @dataclass(frozen=True)

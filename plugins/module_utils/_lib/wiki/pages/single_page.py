@@ -188,17 +188,8 @@ class SinglePage:
         title = composed(self._options.parent_title or "")
         if space is None:
             raise invalid(f"{self._options.named}: parent_title requires space")
-        found = self._client.find(f"searching for the parent page '{title}'", space, title)
-        found = found or self._client.predicted.by_title(space, title)
         upcoming = self._upcoming.find(space, title, self._number)
-        if found is None and upcoming is not None:
-            return upcoming
-        if found is None:
-            message = f"there is no page '{title}' in the space {space}"
-            raise ToolchainError(
-                "not_found", f"parent_title: {message}, or the account cannot see it"
-            )
-        return found.id
+        return self._client.parent_titled(title, space, upcoming)
 
     def announce(self, page: Page | None) -> None:
         """Add the page to the upcoming pages if the task creates or renames it.

@@ -88,11 +88,13 @@ class TreeOptions:
     option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("prune", requires="mark=true"),
         Rule("on_edit", requires="mark=true"),
+        Rule("parent_title", forbids="parent_id"),
     )
 
     src: PathText
     space: str
     parent_id: str | None = None
+    parent_title: str | None = None
     unique_titles: Literal["none", "folder"] = "none"
     title_heading: Literal["drop", "keep"] = "drop"
     link_base: str | None = None

@@ -15,6 +15,7 @@ from ansible.module_utils.common.yaml import yaml_dump
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
+from ...core.json_text import member
 from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.rules import Rule
@@ -202,7 +203,28 @@ class WikiExportOperation(ServiceExport):
         state.files.update(files)
         entry: dict[str, Any] = {"src": src, "space": space, "mark": False}
         entry["attachments"] = self._options.attachments
-        return {**entry, **({} if root.parent is None else {"parent_id": root.parent})}
+        return {**entry, **self._parent(root, space, state)}
+
+    def _parent(self, root: Page, space: str, state: ServiceState) -> dict[str, str]:
+        """Return the option with the parent of a root: its title, because ids differ between
+        servers; its id if it is a folder, or the account cannot see it.
+        """
+        if root.parent is None:
+            return {}
+        name = f"{space}/{' '.join(root.title.split())}"
+        state.returned.setdefault("parents", {})[name] = root.parent
+        above = (root.content.get("ancestors") or [None])[-1]
+        kind, title = member(above, "type"), member(above, "title")
+        if title is None:
+            try:
+                parent = self._client.require_parent(root.parent, space)
+            except ToolchainError as error:
+                if error.kind not in _UNREADABLE:
+                    raise
+                return {"parent_id": root.parent}
+            kind, title = parent.type, parent.title
+        by_title = kind in (None, "page") and wrong_title(str(title)) is None
+        return {"parent_title": str(title)} if by_title else {"parent_id": root.parent}
 
     def _add_restrictions(self, space: str, exported: _ExportedPage, state: ServiceState) -> None:
         title, rights = exported.page.title, exported.rights

@@ -22,7 +22,7 @@ from ..client import WikiClient
 from ..formats.comparison import alike, joined
 from ..formats.mentions import with_accounts
 from ..page import Page, author_of, of_the_page, require, require_labels, wrong_title
-from ..pages.desired_page import DesiredPage, PageWriter, trash
+from ..pages.desired_page import DesiredPage, PageWriter, require_title, trash
 from ..pages.restrictions import EXPANSION as RESTRICTIONS
 from ..pages.restrictions import (
     PageRestrictions,
@@ -186,6 +186,7 @@ class WikiTreeOperation:
 
     def __init__(self, task: Task, options: WikiTreeOptions) -> None:
         require_segment("parent_id", options.parent_id)
+        require_title("parent_title", options.parent_title)
         wrong = wrong_title(f"{options.title_prefix}-")
         if wrong is not None:
             raise invalid(f"title_prefix: {wrong}")
@@ -223,8 +224,11 @@ class WikiTreeOperation:
         return folder
 
     def plan(self) -> Plan:
-        options, task = self._options, self._task
-        folder = self._folder()
+        folder, task = self._folder(), self._task
+        if self._options.parent_title is not None:
+            parent = self._client.parent_titled(self._options.parent_title, self._options.space)
+            self._options = replace(self._options, parent_id=parent)
+        options = self._options
         wanted = WantedPages(folder, options, task.warn).all()
         if options.accounts:
             wanted = [self._with_accounts(page, options.accounts) for page in wanted]
