@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from sandbox.wiki import cql, tree
+from sandbox.wiki import comments, cql, tree
 from sandbox.wiki.errors import bad_request, error
 from sandbox.wiki.parameters import expansions, integer, part
 from sandbox.wiki.views import OPERATIONS, Views, listing
@@ -41,13 +41,20 @@ class Browsing:
         page = views.pages.get(request.path_params["id"])
         expand = expansions(request)
         shown = {kind: views.embedded(page, kind) for kind in _KINDS if kind in expand}
+        if "comment" in shown:
+            found = comments.of_page(views.pages, page)
+            shown["comment"] = listing([comments.view(views, each, expand) for each in found])
         expandable = dict.fromkeys((kind for kind in _KINDS if kind not in expand), "")
         return JSONResponse({**shown, "_expandable": expandable, "_links": {"base": views.base}})
 
     async def comments(self, request: Request) -> Response:
-        """GET /content/{id}/child/comment: always empty, because the sandbox has no comments."""
-        self._views(request).pages.get(request.path_params["id"])
-        return JSONResponse(listing([]))
+        """GET /content/{id}/child/comment: the comments of a page, the oldest first [wiki-17]."""
+        views, expand = self._views(request), expansions(request)
+        page = views.pages.get(request.path_params["id"])
+        found = comments.of_page(views.pages, page)
+        return JSONResponse(
+            part(request, views, found, lambda each: comments.view(views, each, expand))
+        )
 
     async def descendants(self, request: Request) -> Response:
         """GET /content/{id}/descendant/page: the descendants of all levels."""

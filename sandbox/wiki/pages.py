@@ -123,7 +123,7 @@ class Pages:
             "parent": self._parent_of(data, space, None) or self._default_parent(space),
             "body": body or "",
             "version": self._new_version(data, 1),
-            "created": {"when": self._now(), "by": self.user},
+            "created": {"when": self.now(), "by": self.user},
             "labels": self._labels(data),
             "attachments": [],
             "properties": {},
@@ -349,12 +349,12 @@ class Pages:
     def _new_version(self, data: Json, number: int) -> Json:
         return {
             "number": number,
-            "when": self._now(),
+            "when": self.now(),
             "by": self.user,
             "message": member(data, "version", "message") or "",
             "minorEdit": bool(member(data, "version", "minorEdit")),
         }
 
-    def _now(self) -> str:
+    def now(self) -> str:
         moment = datetime.fromtimestamp(self.context.now_ms() / 1000, timezone.utc)
         return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

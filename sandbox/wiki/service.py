@@ -16,7 +16,7 @@ from sandbox.client_credentials import ClientCredentials
 from sandbox.context import Context, Service
 from sandbox.personal_tokens import ADDRESS, PersonalTokens
 from sandbox.service import ErrorResponse, route
-from sandbox.wiki import attachments, details, tree
+from sandbox.wiki import attachments, comments, details, tree
 from sandbox.wiki.browsing import Browsing
 from sandbox.wiki.errors import json_object
 from sandbox.wiki.pages import Pages
@@ -297,9 +297,13 @@ class WikiService(Service):
         return JSONResponse(part(request, views, found, lambda page: views.page(page, expand)))
 
     async def create(self, request: Request) -> Response:
-        """POST /content: create a page [wiki-3]."""
-        page = self._pages(request).create(json_object(await request.body()))
-        return self._shown(request, page, POST_DEFAULT)
+        """POST /content: create a page [wiki-3], or a comment on one [wiki-17]."""
+        pages, data = self._pages(request), json_object(await request.body())
+        if data.get("type") == "comment":
+            comment, expand = comments.create(pages, data), expansions(request)
+            default = ("body.storage", "container", "version")
+            return JSONResponse(comments.view(self._views(request), comment, expand or default))
+        return self._shown(request, pages.create(data), POST_DEFAULT)
 
     async def replace(self, request: Request) -> Response:
         """PUT /content/{id}: save a page [W4.3, wiki-3].

@@ -521,3 +521,34 @@ def test_client_creates_updates_and_deletes_a_space(client: Any) -> None:
     assert [one["operation"] for one in shown if one["subject"] == writers] == group
     client.delete_space("DOC")
     assert "DOC" not in [result["key"] for result in client.get_all_spaces()["results"]]
+
+
+def test_comments_of_readers_are_added(sandbox: Sandbox, client: Any) -> None:
+    """Verify comments below a page and in its text, whose marker makes no new version."""
+    container = {"id": "1002", "type": "page"}
+    body = {"storage": {"value": "<p>Really?</p>", "representation": "storage"}}
+    comment = {"type": "comment", "container": container, "body": body}
+    inline = {"location": "inline", "inlineProperties": {"originalSelection": "Build"}}
+    made = [
+        send(sandbox, "POST", "/rest/api/content", {**comment, **more}).json()
+        for more in ({}, {"extensions": inline})
+    ]
+    assert [one["extensions"]["location"] for one in made] == ["footer", "inline"]
+    assert made[0]["body"]["storage"]["value"] == "<p>Really?</p>"
+    reference = made[1]["extensions"]["inlineProperties"]["markerRef"]
+    page = send(sandbox, "GET", HANDBOOK, expand="body.storage,version").json()
+    marker = f'<ac:inline-comment-marker ac:ref="{reference}">Build</ac:inline-comment-marker>'
+    assert f"<li>{marker} is green</li>" in page["body"]["storage"]["value"]
+    assert page["version"]["number"] == 3
+    listed = client.get_page_comments("1002", expand="body.storage")["results"]
+    assert [one["id"] for one in listed] == [one["id"] for one in made]
+    for wrong in ({"originalSelection": "Build"}, {"originalSelection": "nothing"}, {}):
+        extensions = {"location": "inline", "inlineProperties": wrong}
+        refused(
+            send(sandbox, "POST", "/rest/api/content", {**comment, "extensions": extensions}), 400
+        )
+    again = send(sandbox, "GET", HANDBOOK, expand="body.storage").json()
+    assert again["body"] == page["body"]
+    refused(send(sandbox, "POST", "/rest/api/content", {**comment, "body": {}}), 400)
+    missing = {**comment, "container": {"id": "999"}}
+    refused(send(sandbox, "POST", "/rest/api/content", missing), 404)
