@@ -5,6 +5,7 @@ input.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -381,6 +382,34 @@ LISTS = {
     "pages": [{"space": "REL", "title": "A"}, {"page_id": 5}],
     "trees": [{"src": "/docs/guide", "space": "REL"}],
 }
+
+
+def test_objects_of_other_projects_are_left_out(tmp_path: Path) -> None:
+    there = {
+        "analysis": {
+            "users": [{"name": "eve"}],
+            "projects": [{"name": "agent"}, {"name": "other"}],
+            "modules": [{"project": "agent", "name": "a"}, {"project": "other", "name": "a"}],
+            "role_assignments": [{"role": "r", "project": None}, {"role": "r", "project": "other"}],
+        },
+        "tracker": {"versions": [{"project": "REL"}, {"project": "OPS"}]},
+    }
+    assert desired_state.without_other_projects(there, tmp_path) == there
+    for service, given in (
+        ("analysis", {"project": ["agent"]}),
+        ("tracker", {"projects": ["REL"]}),
+    ):
+        text = json.dumps({"format": 1, "files": {}, "chosen": given})
+        (tmp_path / f".export-{service}.json").write_text(text, encoding="utf-8")
+    assert desired_state.without_other_projects(there, tmp_path) == {
+        "analysis": {
+            "users": [{"name": "eve"}],
+            "projects": [{"name": "agent"}],
+            "modules": [{"project": "agent", "name": "a"}],
+            "role_assignments": [{"role": "r", "project": None}],
+        },
+        "tracker": {"versions": [{"project": "REL"}]},
+    }
 
 
 def test_entries_are_chosen_in_order_and_without_secrets() -> None:

@@ -7,12 +7,14 @@ The schemas are in the role `desired_state`. Error messages contain file and lin
 from __future__ import annotations
 
 import difflib
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...module_utils._lib.core.files import open_regular
 from ...module_utils._lib.core.object_names import object_name
 from ...module_utils._lib.core.yaml_text import reason_of
 from . import kinds
@@ -169,6 +171,44 @@ def with_entries(found: State, change: Callable[[str, str, Any], Any]) -> State:
         }
         for service, values in found.items()
     }
+
+
+def chosen(folder: Path, service: str) -> dict[str, list[str]]:
+    """Return the options that chose the objects of an exported service, {} for all objects."""
+    try:
+        with open(folder / f".export-{service}.json", "rb", opener=open_regular) as stream:
+            given = json.loads(stream.read()).get("chosen") or {}
+        return {
+            str(name): list(values)
+            for name, values in given.items()
+            if isinstance(values, list) and all(isinstance(value, str) for value in values)
+        }
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return {}  # the folder, or this file of an export, was written by hand
+
+
+def without_other_projects(on_server: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the values of an export without those of projects that the export of the folder left
+    out.
+
+    :param on_server: result of :func:`values`
+    """
+    kept: dict[str, Any] = {}
+    for service, values in on_server.items():
+        options = chosen(folder, service)
+        projects = options.get("project") or options.get("projects")
+        kept[service] = {
+            name: [
+                entry
+                for entry in entries
+                if projects is None
+                or entry.get("name" if name == "projects" else "project") in (None, *projects)
+            ]
+            if isinstance(entries, list)
+            else entries
+            for name, entries in values.items()
+        }
+    return kept
 
 
 def unmanaged(described: Mapping[str, Any], on_server: Mapping[str, Any]) -> list[Finding]:

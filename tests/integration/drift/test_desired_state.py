@@ -451,6 +451,44 @@ def test_exported_state_has_no_drift(fresh: Fresh, tmp_path: Path) -> None:
     assert {file.name[:5] for file in images} == {"1002-"}
 
 
+def test_objects_that_the_export_left_out_are_not_unmanaged(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    sandbox.seed({"tracker": {"projects": [{"key": "OTHER", "name": "Other", "lead": "reporter"}]}})
+    logins = {name: _logins(sandbox)[name] for name in ("analysis", "ci", "tracker")}
+    exporting = {
+        "export_folder": "desired",
+        "export_connections": logins,
+        "export_jobs": ["delivery"],
+        "export_jobs_exclude": ["delivery/package"],
+        "export_tracker_projects": ["REL"],
+        "export_projects": ["toolchain"],
+    }
+    comparing = {
+        "desired_state_folder": "desired",
+        "desired_state_unmanaged": "report",
+        "enforce_connections": logins,
+        "drift_report": "report",
+    }
+    plays = [
+        {"import_playbook": "delivery.toolchain.export", "vars": exporting},
+        {"import_playbook": "delivery.toolchain.drift", "vars": comparing},
+    ]
+    run = playbook.run(tmp_path, plays)
+    assert run.code == 0, run.output
+    assert _report(tmp_path)["findings"] == []
+    _exported, compared = run.output.split("Every object of the servers is managed", 1)[0].split(
+        "PLAY [Drift]", 1
+    )
+    assert "not exported" not in compared
+    job = {**connections.connection("ci", sandbox.urls["ci"]), "job": "delivery/new"}
+    config = "<project><canRoam>true</canRoam></project>"
+    assert in_process.run("ci_job", {**job, "config": config})["changed"]
+    drift = [{"import_playbook": "delivery.toolchain.drift", "vars": comparing}]
+    assert playbook.run(tmp_path, drift).code == 0
+    (finding,) = _report(tmp_path)["findings"]
+    assert (finding["name"], finding["status"]) == ("delivery/new", "unmanaged")
+
+
 def _attach(sandbox: Sandbox, name: str, content: bytes) -> None:
     """Attach a file to the page 1002 like a user."""
     address = f"{sandbox.urls['wiki']}/rest/api/content/1002/child/attachment"

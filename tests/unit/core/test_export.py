@@ -26,6 +26,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.opera
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.progress import (
     ProgressCounter,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import desired_state
 
 HOSTILE = [
     *("../../etc/passwd", "a/b", "..", ".", "", ".git", "con", "COM1", "index", "README", "a\nb"),
@@ -90,6 +91,26 @@ def test_export_writes_once_and_removes_its_obsolete_files(tmp_path: Path) -> No
         "ci/jobs/a/b.xml": "deleted",
     }
     assert sorted(path.name for path in folder.iterdir()) == [".export-ci.json", "ci.yml"]
+
+
+def test_choice_of_objects_is_kept_with_the_files(tmp_path: Path) -> None:
+    def changed(*jobs: str) -> bool:
+        chosen = {"jobs": list(jobs)} if jobs else {}
+        files = ExportFolder(
+            str(tmp_path), "ci", overwrite=False, warn=lambda _text: None, chosen=chosen
+        )
+        changes = files.compare({"ci.yml": "a: 1\n"})
+        if changes.changed:
+            files.write(changes)
+        assert desired_state.chosen(tmp_path, "ci") == chosen
+        return changes.changed
+
+    assert [changed("team/*"), changed("team/*"), changed("other"), changed()] == [
+        *(True, False, True, True),
+    ]
+    for text in ("{", "[]", '{"chosen": 1}', '{"chosen": {"jobs": [1]}}'):
+        (tmp_path / ".export-ci.json").write_text(text, encoding="utf-8")
+        assert desired_state.chosen(tmp_path, "ci") == {}
 
 
 def test_foreign_files_are_not_overwritten(tmp_path: Path) -> None:

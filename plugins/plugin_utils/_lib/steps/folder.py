@@ -24,13 +24,17 @@ def validate_folder(run: Run) -> Result:
     """Validate the folder of the desired state. The result contains no values.
 
     Only the page of a report shows the files, so a run without a report does not pass them on.
-    `exports` are the services and options of the exports with which `unmanaged` compares it.
+    `exports` are the services and options of the exports with which `unmanaged` compares it. The CI
+    server is exported with the same choice of jobs as for the folder.
     """
     state = state_of(run)
+    exports: dict[str, dict[str, Any]] = {**kinds.exports(state)}
+    if "ci" in exports:
+        exports["ci"] |= desired_state.chosen(folder_of(run), "ci")
     files = desired_state.files(state) if run.report_folder else []
     return {
         "variables": list(desired_state.variables(state)),
-        "exports": kinds.exports(state),
+        "exports": exports,
         "report": {"files": files},
     }
 
@@ -112,10 +116,9 @@ def unmanaged(run: Run, export: str, known: Sequence[Mapping[str, Any]]) -> Resu
     """
     exported, found = Path(export), [one for one in known if one["status"] == "unmanaged"]
     if any(exported.iterdir()):  # otherwise no service could be exported
-        there = desired_state.read(exported, reading_of(run))
-        found += desired_state.unmanaged(
-            desired_state.values(state_of(run)), desired_state.values(there)
-        )
+        there = desired_state.values(desired_state.read(exported, reading_of(run)))
+        there = desired_state.without_other_projects(there, folder_of(run))
+        found += desired_state.unmanaged(desired_state.values(state_of(run)), there)
     if run.value("desired_state_unmanaged") == "fail":
         found = [{**finding, "fails": True} for finding in found]
     return {"findings": found, "report": {"findings": found}}

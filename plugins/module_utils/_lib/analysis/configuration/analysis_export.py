@@ -117,6 +117,7 @@ class AnalysisExportOperation(ServiceExport):
     descriptor: ClassVar = Descriptor(SERVICE, {"read": reads()})
 
     service = "analysis"
+    choosing = ("project",)
 
     def __init__(self, task: Task, options: AnalysisExportOptions) -> None:
         super().__init__(task, options)

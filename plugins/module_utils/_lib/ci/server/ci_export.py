@@ -563,6 +563,7 @@ class CiExportOperation(ServiceExport):
     )
 
     service = "ci"
+    choosing = ("jobs", "exclude")
 
     def __init__(self, task: Task, options: CiExportOptions) -> None:
         super().__init__(task, options)

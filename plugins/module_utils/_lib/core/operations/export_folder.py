@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Any
 
 from ..errors import ToolchainError, invalid, shorten
 from ..files import atomic_write, make_folders, safe_paths
@@ -190,18 +190,19 @@ class FolderChanges:
 
     :param known: digests of earlier exports by path
     :param desired: digests of the desired files by path
+    :param is_chosen_alike: the export of `known` had the same choice of objects
     """
 
     files: list[FileChange]
     known: Mapping[str, set[str]]
     desired: Mapping[str, set[str]]
+    is_chosen_alike: bool = True
 
     @property
     def changed(self) -> bool:
         """Return whether `write` would change a file or the list of exported files."""
-        return self.desired != self.known or any(
-            change.action != "unchanged" for change in self.files
-        )
+        is_listed = self.desired == self.known and self.is_chosen_alike
+        return not is_listed or any(change.action != "unchanged" for change in self.files)
 
 
 class ExportFolder:
@@ -210,6 +211,8 @@ class ExportFolder:
     :param overwrite: also replace files that were not exported or have changed since
     :param alike: returns whether two contents of an XML file have the same meaning. The file of an
         earlier export is then kept, because servers rewrite what nobody has changed
+    :param chosen: the options that choose objects of the server. The list of exported files has
+        them, so that what they leave out is not an object that nobody manages
     """
 
     def __init__(
@@ -220,11 +223,12 @@ class ExportFolder:
         overwrite: bool,
         warn: Callable[[str], None],
         alike: Callable[[str, str], bool] = str.__eq__,
+        chosen: Mapping[str, Any] | None = None,
     ) -> None:
         if os.path.lexists(folder) and not os.path.isdir(folder):
             raise invalid(f"dest must be a folder, but is '{folder}'")
         self._folder, self._overwrite, self._warn = folder, overwrite, warn
-        self._alike = alike
+        self._alike, self._chosen = alike, dict(chosen or {})
         self._list = f".export-{service}.json"
 
     def compare(self, files: Mapping[str, str | FileContent]) -> FolderChanges:
@@ -241,8 +245,10 @@ class ExportFolder:
         }
         content = FileContent.at(os.path.join(self._folder, self._list), whole=True)
         known: dict[str, set[str]] = {}  # stays empty if the list cannot be parsed
+        chosen: Any = {}
         with suppress(ValueError, KeyError, TypeError):
-            listed = json.loads((content and content.text) or b"{}")["files"]
+            earlier = json.loads((content and content.text) or b"{}")
+            listed, chosen = earlier["files"], earlier.get("chosen") or {}
             known = {str(path): {str(digest) for digest in listed[path]} for path in listed}
         paths = [*desired, *(path for path in known if path not in desired)]
         at = safe_paths(self._folder, [self._list, *paths])
@@ -269,7 +275,7 @@ class ExportFolder:
             if change.path in desired or (change.before and change.path not in foreign)
         ]
         digests = {path: {content.digest} for path, content in desired.items()}
-        return FolderChanges(changes, known, digests)
+        return FolderChanges(changes, known, digests, chosen == self._chosen)
 
     def _kept(self, path: str, before: FileContent, after: FileContent) -> FileContent:
         """Return the content of an earlier export if it has the same meaning, else the new one."""
@@ -310,8 +316,10 @@ class ExportFolder:
 
     def _write_list(self, path: str, files: Mapping[str, set[str]]) -> None:
         ordered = {name: sorted(files[name]) for name in sorted(files)}
+        content: dict[str, Any] = {"format": _FORMAT, "files": ordered}
+        content |= {"chosen": self._chosen} if self._chosen else {}
         with atomic_write(path) as file:
-            file.write(f"{json.dumps({'format': _FORMAT, 'files': ordered}, indent=1)}\n".encode())
+            file.write(f"{json.dumps(content, indent=1)}\n".encode())
 
 
 def _remove(path: str, home: str) -> None:

@@ -6,6 +6,7 @@ An export reads everything before it writes, so a failed read leaves the folder 
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,8 @@ from .export_folder import ExportFolder, FileChange, FileContent
 
 _WIDTH = 1_000_000
 _SHOWN = 300
+#: Environment variable of tasks that export only to compare the folder with the server.
+TEMPORARY = "TOOLCHAIN_TEMPORARY_EXPORT"
 #: Value of `kind` in `left_out` for passwords, which no server returns.
 PASSWORD = "password"
 
@@ -95,6 +98,8 @@ class ServiceExport(ABC):
     """Export of a service. Subclasses implement `read`."""
 
     service: str
+    #: The options that choose objects of the server.
+    choosing: tuple[str, ...] = ()
 
     def __init__(self, task: Task, options: ExportOptions) -> None:
         if not HAS_YAML:
@@ -107,6 +112,9 @@ class ServiceExport(ABC):
             overwrite=options.overwrite,
             warn=task.warn,
             alike=self.alike,
+            chosen={
+                name: getattr(options, name) for name in self.choosing if getattr(options, name)
+            },
         )
 
     @abstractmethod
@@ -164,7 +172,12 @@ class ServiceExport(ABC):
         return Plan(None, None, action, result=result, make_diff=make_diff, data=compared)
 
     def _warn(self, state: ServiceState, changes: list[FileChange]) -> None:
-        """Warn about objects that were not exported. Passwords count only if the file is new."""
+        """Warn about objects that were not exported. Passwords count only if the file is new.
+
+        Nobody asked for the export of a comparison, or reads its files.
+        """
+        if os.environ.get(TEMPORARY):
+            return
         file = f"{self.service}.yml"
         passwords = sum(record["kind"] == PASSWORD for record in state.left_out)
         objects = len(state.left_out) - passwords

@@ -48,6 +48,7 @@ class TrackerExportOperation(ServiceExport):
     descriptor: ClassVar = Descriptor(SERVICE, {"read": reads("browse")})
 
     service = "tracker"
+    choosing = ("projects",)
 
     def __init__(self, task: Task, options: TrackerExportOptions) -> None:
         super().__init__(task, options)
