@@ -11,8 +11,8 @@ short_description: Export wiki pages, spaces and restrictions as a desired state
 version_added: 1.0.0
 description:
   - Writes C(wiki.yml) into a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, and below C(wiki) a
-    folder per tree that M(delivery.toolchain.wiki_tree) can read. Bodies are unchanged and in storage format. The title and the labels are
-    in the front matter.
+    folder per tree that M(delivery.toolchain.wiki_tree) can read. Bodies are unchanged and in storage format, with the title and the labels
+    in the front matter, or Markdown. See O(format).
   - C(wiki.yml) also has the spaces of the trees, for M(delivery.toolchain.wiki_space), and the restrictions of every page, for
     M(delivery.toolchain.wiki_restriction). Pages without restrictions get empty lists, so that a restriction that somebody adds is drift.
   - The trees are managed without marks. C(mark) in C(wiki.yml) sets this.
@@ -54,6 +54,17 @@ options:
         description: Whether to skip a page that does not exist, or that the account cannot see. Otherwise the task fails.
         type: bool
         default: false
+  format:
+    description:
+      - Form of the pages. V(storage) writes C(.xml) files with unchanged bodies. V(markdown) writes C(.md) files as a person would write
+        them, with relative links, and front matter only for what the text does not show. It requires markdown-it-py >= 3.0 on the host
+        where the module runs.
+      - With V(markdown), every page is converted back and compared. Content that Markdown has no words for becomes a passage in storage
+        format, see M(delivery.toolchain.wiki_tree). A page that Markdown cannot hold is written as C(.xml), and listed in RV(left_out) with
+        the kind C(markdown).
+    type: str
+    choices: [storage, markdown]
+    default: storage
   spaces:
     description:
       - Whether to export the spaces of the trees, with name, description and home page. Permissions are exported too, if the server shows
@@ -91,6 +102,13 @@ EXAMPLES = r"""
     trees:
       - space: REL
         title: Handbook
+      - space: ARC
+
+- name: Write a space as Markdown, to edit it in Git from now on
+  delivery.toolchain.wiki_export:
+    dest: desired
+    format: markdown
+    trees:
       - space: ARC
 """
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from random import Random
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from ansible.errors import AnsibleFilterError
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.filter.storage_format import storage_format
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats import converter
@@ -19,6 +23,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.forma
     Context,
     markdown_of,
 )
+from tests.unit.wiki.documents import BODIES, saved
 from tests.unit.wiki.markdown_texts import MarkdownTexts
 
 
@@ -54,6 +59,8 @@ def test_any_document_goes_there_and_back(group: int) -> None:
         assert alike(page, _page(back), None, flowing=True), f"seed {seed}:\n{text}\n\n{back}"
 
 
+#: Random choices of a server.
+CHANCES = st.randoms(use_true_random=False)
 _INFO = '<ac:structured-macro ac:name="info">'
 _BODY = "<ac:rich-text-body><p>x</p></ac:rich-text-body></ac:structured-macro>"
 
@@ -173,3 +180,10 @@ def test_free_white_space_is_no_difference(current: str, wanted: str) -> None:
 )
 def test_other_white_space_is_a_difference(current: str, wanted: str) -> None:
     assert not alike(current, wanted, None, flowing=True)
+
+
+@given(BODIES, CHANCES)
+def test_any_page_of_the_wiki_goes_there_and_back(blocks: Any, chance: Random) -> None:
+    page = saved(blocks, chance)
+    back = _markdown(page)
+    assert alike(page, _page(back), None, flowing=True), back

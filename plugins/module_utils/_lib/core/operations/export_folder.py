@@ -23,7 +23,7 @@ from ..files import atomic_write, make_folders, safe_paths
 
 _BLOCK = 1024 * 1024
 #: Suffixes of the files that are held in memory and shown in a diff.
-_TEXTS = (".yml", ".xml")
+_TEXTS = (".yml", ".xml", ".md")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class FileContent:
     def at(cls, path: str, *, whole: bool = False) -> FileContent | None:
         """Return the content of the file at `path`, or `None` if the file does not exist.
 
-        :param whole: hold the content in memory even if it is not YAML or XML
+        :param whole: hold the content in memory even if it is not a text
         """
         digest, size = hashlib.sha256(), 0
         try:

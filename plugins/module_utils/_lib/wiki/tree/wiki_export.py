@@ -6,10 +6,10 @@ spaces and restrictions.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from ansible.module_utils.common.yaml import yaml_dump
 
@@ -28,6 +28,7 @@ from ..additions import StoredAttachment, entries_of, stored_of, wrong_name
 from ..client import WikiClient
 from ..formats import mentions
 from ..formats.comparison import alike
+from ..formats.document import require_markdown
 from ..formats.front_matter import split_front_matter
 from ..formats.markup import attachment_key
 from ..formats.parser import Malformed, parse
@@ -37,6 +38,7 @@ from ..pages.restrictions import OPERATIONS, PageRights, Restrictions
 from ..pages.wiki_space import SpaceEntry, SpacePermission, Spaces
 from ..service import SERVICE
 from .existing_pages import EXPANSION, ExistingTree, TreeReader
+from .markdown_export import MarkdownPage, MarkdownTree, natural_names
 from .source_files import named_attachments
 from .wanted_pages import title_key
 
@@ -75,6 +77,7 @@ class WikiExportOptions(ExportOptions):
     """Options of `wiki_export`."""
 
     trees: Annotated[list[ExportedTree], Option(empty=False)]
+    format: Literal["storage", "markdown"] = "storage"
     spaces: bool = True
     restrictions: bool = True
     attachments: bool = True
@@ -92,6 +95,8 @@ class WikiExportOperation(ServiceExport):
     def __init__(self, task: Task, options: WikiExportOptions) -> None:
         super().__init__(task, options)
         self._options = options
+        if options.format == "markdown":
+            require_markdown()
         more = [*_MORE, *(_ATTACHMENTS if options.attachments else ())]
         more += RESTRICTIONS if options.restrictions else ()
         self._client = WikiClient(
@@ -183,8 +188,11 @@ class WikiExportOperation(ServiceExport):
                 count.add()
 
         read = spread(self._options.parallel, read_page, pages)
+        taken = set[str]()
         for exported in read:
             self._add_restrictions(space, exported, state)
+            if self._options.format == "markdown" and exported.files is not None:
+                exported.files.rename(natural_names(exported.files.listed, taken))
         texts = {
             exported.page.id: page_file(exported.page, exported.labels, state, exported.files)
             for exported in read
@@ -194,12 +202,13 @@ class WikiExportOperation(ServiceExport):
             for exported in read
             if exported.files is not None
         }
-        files = TreeLayout(tree, texts, self._names, state, attached).files(
-            self._names.name("wiki", f"{space} {root.title}")
-        )
+        layout = TreeLayout(tree, texts, self._names, state, attached)
+        files = layout.files(self._names.name("wiki", f"{space} {root.title}"))
         if not files:
             return None
         src = next(iter(files)).rpartition("/")[0]
+        if self._options.format == "markdown":
+            files = self._in_markdown(layout, files, read, state)
         state.files.update(files)
         entry: dict[str, Any] = {"src": src, "space": space, "mark": False}
         entry["attachments"] = self._options.attachments
@@ -225,6 +234,32 @@ class WikiExportOperation(ServiceExport):
             kind, title = parent.type, parent.title
         by_title = kind in (None, "page") and wrong_title(str(title)) is None
         return {"parent_title": str(title)} if by_title else {"parent_id": root.parent}
+
+    def _in_markdown(
+        self,
+        layout: TreeLayout,
+        files: dict[str, str | FileContent],
+        read: Sequence[_ExportedPage],
+        state: ServiceState,
+    ) -> dict[str, str | FileContent]:
+        """Return the files of a tree, with pages of Markdown where it holds them."""
+        pages = {
+            one.page.id: MarkdownPage(
+                one.page,
+                layout.paths[one.page.id],
+                one.labels,
+                listed_of(one.files or PageFiles(), one.page.body or ""),
+            )
+            for one in read
+            if one.page.id in layout.paths
+        }
+
+        def leave_out(title: str, reason: str) -> None:
+            state.leave_out("markdown", title, f"{reason}, so it is written in storage format")
+
+        space = str(layout.tree.root.space)
+        attachments = self._options.attachments
+        return MarkdownTree(pages, files, space, attachments, leave_out).written()
 
     def _add_restrictions(self, space: str, exported: _ExportedPage, state: ServiceState) -> None:
         title, rights = exported.page.title, exported.rights
@@ -334,6 +369,8 @@ class TreeLayout:
     names: FileNames
     state: ServiceState
     attached: Mapping[str, Mapping[str, FileContent]] = field(default_factory=dict)
+    #: Paths of the files by page id.
+    paths: dict[str, str] = field(default_factory=dict)
 
     def files(self, home: str) -> dict[str, str | FileContent]:
         found: dict[str, str | FileContent] = {}
@@ -359,7 +396,8 @@ class TreeLayout:
                 continue
             seen.add(title_key(page.title))
             folder = is_folder or bool(children)
-            found[f"{stem}/index.xml" if folder else f"{stem}.xml"] = text
+            path = self.paths[page.id] = f"{stem}/index.xml" if folder else f"{stem}.xml"
+            found[path] = text
             parent = stem if folder else stem.rpartition("/")[0]
             for name, content in self.attached.get(page.id, {}).items():
                 found[f"{parent}/{name}"] = content
@@ -420,6 +458,13 @@ class PageFiles:
     contents: dict[str, FileContent] = field(default_factory=dict)
     listed: dict[str, str | None] = field(default_factory=dict)
     left_out: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Give files other names."""
+        contents = {names.get(file, file): content for file, content in self.contents.items()}
+        self.contents = contents
+        for name, file in self.listed.items():
+            self.listed[name] = None if file is None else names.get(file, file)
 
 
 class AttachmentReader:
