@@ -562,6 +562,23 @@ def test_rejection_of_unusual_shape_is_an_error(server: Server) -> None:
     assert "aborting promotion." in error.message
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(
+            400, {"errors": [{"message": "Unable to find artifacts of build 'app' #7: aborting"}]}
+        ),
+        said(("ERROR", "Unable to find artifacts of build 'app' #7: aborting"), code=400),
+    ],
+)
+def test_rejection_for_missing_files_says_what_to_do(server: Server, reply: Reply) -> None:
+    server.on[RECORD], server.on[PROMOTE] = record(), reply
+    error = server.fails(BuildPromoteOperation, options(status="released", source_repo="stage"))
+    assert "Unable to find artifacts of build 'app' #7" in error.message
+    assert "no items of 'stage' with these digests" in error.message
+    assert "run build_publish" in error.message
+
+
 @pytest.mark.parametrize(("code", "changed"), [(200, True), (400, False)])
 def test_rejected_promotion_leaves_changed_false(server: Server, code: int, changed: bool) -> None:
     server.on[RECORD] = record()

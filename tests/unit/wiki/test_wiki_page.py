@@ -398,7 +398,11 @@ def test_lost_response_to_deletion_is_verified(stub: Stub, wiki: Wiki) -> None:
             "conflict",
             "does not exist",
         ),
-        ({"page_id": "7", "body": "", "section": "Nowhere"}, "not_found", "no heading 'Nowhere'"),
+        (
+            {"page_id": "7", "body": "", "section": "Nowhere"},
+            "not_found",
+            "(7) has no heading 'Nowhere'",
+        ),
     ],
 )
 def test_impossible_change_is_rejected_before_any_write(

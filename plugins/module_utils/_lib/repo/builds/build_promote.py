@@ -38,6 +38,9 @@ _NOT_PROMOTED = Promotion(None, None)
 #: found.
 Resolve: TypeAlias = Callable[[str], tuple[str, ToolchainError | None]]
 
+#: Message of the server if it lacks files of the record, in lower case [repo-15].
+_NO_FILES = "unable to find artifacts"
+
 
 @dataclass(frozen=True)
 class PromotionOptions:
@@ -396,17 +399,31 @@ class SinglePromotion:
                 messages = [{"level": "INFO", "message": shorten(text)}]
         wrong = [message["message"] for message in messages if message["level"] == "ERROR"]
         if response.status == 400 and not messages:
-            raise self._client.transport.failure(response)
+            error = self._client.transport.failure(response)
+            self._add_remedy(error, text)
+            raise error
         if wrong or response.status == 400:
             every = "; ".join(message["message"] for message in messages)
             detail = shorten(errors_in(response.text) or every)
             error = response.error("rejected", f"the server reports: {detail}", detail)
             error.result["messages"] = messages
+            self._add_remedy(error, detail)
             raise error
         for message in messages:
             if message["level"].startswith("WARN"):
                 self._task.warn(f"{response.request.purpose}: {message['message']}")
         return messages
+
+    def _add_remedy(self, error: ToolchainError, text: str) -> None:
+        """Say what to do if the server lacks files of the record."""
+        if _NO_FILES in text.lower():
+            source = f" of '{self._options.source_repo}'" if self._options.source_repo else ""
+            error.with_hint(
+                f"some files of the record are no items{source} with these digests and the"
+                " properties build.name and build.number, or two builds have this number: check"
+                " source_repo, or deploy the files again and run build_publish, which sets the"
+                " properties"
+            )
 
 
 def result_of(

@@ -244,7 +244,7 @@ class Section:
         return f"{self.before}{content}{self.after}"
 
 
-def find_section(body: str, heading: str) -> Section:
+def find_section(body: str, heading: str, name: str = "the page") -> Section:
     """Return the content below a heading, byte for byte.
 
     The section ends before the first following sibling of the heading that is, or contains, a
@@ -252,20 +252,23 @@ def find_section(body: str, heading: str) -> Section:
     sibling it ends with its container. Headings are compared without formatting and with collapsed
     whitespace. Raises `not_found` if there is no such heading, `invalid` if there are several,
     `conflict` if the section goes on after its container, `protocol` for a malformed body.
+
+    :param name: the page, for messages
     """
     try:
         root, source = parse(body), body.encode()
     except Malformed as error:
         reason = (
-            f"the body of the page on the server is not well-formed, so it has no sections: {error}"
+            f"the body of {name} on the server is not well-formed, so it has no sections: {error}"
         )
         raise ToolchainError("protocol", reason) from None
     wanted = " ".join(heading.split())
     found = [path for path in _paths(root, ()) if path[-1].title() == wanted]
     if not found:
-        raise ToolchainError("not_found", f"the page has no heading '{wanted}'")
+        message = f"{name} has no heading '{wanted}': add it to the page first, or correct section"
+        raise ToolchainError("not_found", message)
     if len(found) > 1:
-        raise invalid(f"the page has {len(found)} headings '{wanted}': rename all but one")
+        raise invalid(f"{name} has {len(found)} headings '{wanted}': rename all but one")
     *above, start = found[0]
     level = _level(start)
     later = [element for element in above[-1].elements if element.begin >= start.end]

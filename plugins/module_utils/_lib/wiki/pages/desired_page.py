@@ -26,7 +26,7 @@ from ..client import WikiClient
 from ..formats import mentions
 from ..formats.comparison import BodyComparison, compare
 from ..formats.inline_comments import with_comments, without_markers
-from ..formats.parser import Malformed, find_section, parse, require_inside
+from ..formats.parser import Malformed, Section, find_section, parse, require_inside
 from ..page import Page, composed, wrong_title
 from .restrictions import RestrictedOperations
 
@@ -132,7 +132,7 @@ class DesiredPage:
             return BodyComparison(True)
         if page.body is None:
             return BodyComparison(False)
-        there = page.body if self.heading is None else find_section(page.body, self.heading).content
+        there = page.body if self.heading is None else self._section(page).content
         return (
             BodyComparison(without_markers(there) == without_markers(self.body))
             if self.exact
@@ -155,7 +155,7 @@ class DesiredPage:
                 " lacks text that must_keep matches: leave out must_keep",
             )
         if page is not None and self.heading is not None:
-            there = find_section(there, self.heading).content
+            there = self._section(page).content
         lost = dict.fromkeys(found[0] for found in self.must_keep.finditer(there))
         lost = {text: None for text in lost if text not in kept}
         if lost:
@@ -190,9 +190,14 @@ class DesiredPage:
             return page.body or ""
         if self.heading is None:
             return with_comments(page.body or "", self.body)
-        found = find_section(page.body or "", self.heading)
+        found = self._section(page)
         require_inside(self.body, found)
         return found.replaced(with_comments(found.content, self.body))
+
+    def _section(self, page: Page) -> Section:
+        return find_section(
+            page.body or "", self.heading or "", f"the page '{page.title}' ({page.id})"
+        )
 
     def changes_parent(self, page: Page) -> bool:
         """Return whether the page must be moved to another parent.
