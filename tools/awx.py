@@ -147,7 +147,7 @@ def _surveys() -> dict[str, Any]:
 
 
 def _folder_variables() -> dict[str, Any]:
-    """Return the options that say where the desired state is, and for which accounts."""
+    """Return the options for the folder of the desired state and for its accounts."""
     options = _variables("desired_state")
     names = ("folder", "environment", "accounts", "accounts_required")
     return {f"desired_state_{name}": options[f"desired_state_{name}"] for name in names}

@@ -75,7 +75,7 @@ def _tests_of(file: str, distance: int) -> Iterator[tuple[int, str]]:
         # they find the plugins by themselves
         yield from ((distance + 3, test) for test in _naming_folder(folder))
     elif kind == "sandbox":
-        # a file of a service, or one that all of them use
+        # a file of a service, or a file that all services use
         cases = [case for case, one in CASES.items() if one.get("service") == folder] or CASES
         service = folder if cases is not CASES else ""
         distance = min(distance, 1)

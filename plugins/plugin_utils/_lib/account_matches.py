@@ -106,7 +106,7 @@ def _users_of(entry: Any, places: Sequence[str]) -> list[str]:
 
 
 def named(states: Iterable[State], services: Collection[str]) -> list[User]:
-    """Return the users of chosen services, each of them once."""
+    """Return the users of the given services, without duplicates."""
     found = {each for state in states for each in users(state) if each.service in services}
     by_name = {(each.service, each.name): each for each in sorted(found, reverse=True)}
     return sorted(by_name.values())
@@ -172,8 +172,10 @@ def _match(user: User, servers: Servers) -> Match:
 
 
 def completed(text: str, matches: Sequence[Match], *, is_yaml: bool) -> str:
-    """Return the text of a mapping file with a line for each match, and a comment for each user
-    without one. Other lines stay; comments of earlier runs that no longer apply are removed.
+    """Return the text of a mapping file with a line for each matched user.
+
+    A user without a match gets a comment. Other lines stay. Comments of earlier runs that no longer
+    apply are removed.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     comments = {f"# {each.line}": None for each in matches if not each.account}

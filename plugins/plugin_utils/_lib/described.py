@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all hosts of a play describe, so that `desired_state_previous` removes nothing of it.
+"""Collect the objects that all hosts of a play describe.
 
-Several hosts may describe the same server, each with its own folder. An environment may describe an
-object that the base or another environment no longer has. An object is removed only if no host and
-no environment describes it.
+`desired_state_previous` removes an object only if no host and no environment describes it. Several
+hosts may describe the same server, each with its own folder. An environment may describe an object
+that the base or another environment no longer has.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def outline(values: Values) -> dict[str, dict[str, list[dict[str, Any]]]]:
 
 @dataclass
 class HostState:
-    """What a host describes, as indexes of `Described.states`.
+    """The states that a host describes, as indexes of `Described.states`.
 
-    :param servers: address of each server that is known
-    :param present: what the host applies
-    :param elsewhere: the base of its folder, and each environment
-    :param problem: why the host cannot say what it describes, or ""
+    :param servers: known addresses of servers, by service
+    :param present: the states that the host applies
+    :param elsewhere: the base of its folder, and the state of each environment
+    :param problem: why the folder of the host cannot be read, or ""
     """
 
     servers: dict[str, str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class HostState:
 
 @dataclass
 class Described:
-    """What the hosts of a play describe. Equal states are stored once."""
+    """The states that the hosts of a play describe. Equal states are stored once."""
 
     hosts: dict[str, HostState] = field(default_factory=dict)
     states: list[dict[str, Any]] = field(default_factory=list)
@@ -88,7 +88,10 @@ class Described:
         return cls(hosts, list(result["states"]))
 
     def present(self, host: str) -> list[Values]:
-        """Return what the host applies, and what other hosts describe of the same servers."""
+        """Return the states of the host.
+
+        The states of other hosts follow, each with the services that the hosts share.
+        """
         own = self.hosts[host]
         found: list[Values] = [self.states[number] for number in own.present]
         for name, other in self.hosts.items():
@@ -99,11 +102,11 @@ class Described:
         return [state for state in found if state]
 
     def elsewhere(self, host: str) -> list[Values]:
-        """Return what the base and the environments of the host's folder describe."""
+        """Return the states of the base and of all environments in the host's folder."""
         return [self.states[number] for number in self.hosts[host].elsewhere]
 
     def problems(self, host: str) -> Iterator[str]:
-        """Yield why hosts with the same servers cannot say what they describe."""
+        """Yield why the folders of other hosts with the same servers cannot be read."""
         own = self.hosts[host]
         for name, other in self.hosts.items():
             if other.problem and name != host and any(shared(own.servers, other.servers)):
@@ -111,7 +114,7 @@ class Described:
 
 
 def shared(one: Mapping[str, str], other: Mapping[str, str]) -> Sequence[str]:
-    """Return the services whose servers may be the same. An unknown server may be any."""
+    """Return the services with the same server on two hosts. An unknown address counts as equal."""
     return [
         service
         for service in services()
@@ -121,9 +124,9 @@ def shared(one: Mapping[str, str], other: Mapping[str, str]) -> Sequence[str]:
 
 
 def _server(address: str) -> tuple[Any, ...]:
-    """Return the parts of an address that tell servers apart.
+    """Return the parts of an address by which servers differ: host, port and path.
 
-    `http` and `https` of one host are one server.
+    `http` and `https` of the same host lead to the same server.
     """
     parts = urlsplit(address)
     try:

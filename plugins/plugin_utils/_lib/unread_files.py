@@ -19,11 +19,11 @@ _BACKUPS = ("~", ".bak", ".orig", ".swo", ".swp")
 
 
 def unread(folder: Path, previous: Path, names: Collection[str]) -> list[str]:
-    """Return a sentence for each file that no reader takes, and for each empty one.
+    """Return a sentence for each file that is ignored or empty.
 
     :param folder: the present folder
     :param previous: the folder as it was applied last
-    :param names: services of which the previous folder has files
+    :param names: services with files in the previous folder
     """
     read = {_place(path) for path in _files(folder) if _is_read(path)}
     before = {path for path in _files(previous) if _is_read(path)}

@@ -293,7 +293,10 @@ class _Edits:
         return _lines_end(self.text[dash : self._line_after(self._end(item))])
 
     def _insert_first(self, dash: int, column: int, text: str) -> None:
-        """Insert an item before the first one, whose dash may follow another dash."""
+        """Insert an item before the first item of a list.
+
+        The dash of the first item may follow another dash: `- - a`.
+        """
         begin = self.text.rfind("\n", 0, dash) + 1
         if self.text[begin:dash].strip():
             self.changes.append((dash, dash, f"{text.lstrip(' ')}{' ' * column}"))

@@ -30,7 +30,7 @@ from .sealed import PlanError
 NAMESPACE = "delivery.toolchain.plan"
 _PROGRAM = "ssh-keygen"
 _SECONDS = 60
-#: Limits for what somebody may put beside a plan.
+#: Limits for the file with the signatures.
 _MAX_BYTES, _MAX_SIGNATURES = 64 * 1024, 100
 #: Longest message and name in characters.
 _SHOWN = 500
@@ -47,11 +47,11 @@ _MAGIC = b"SSHSIG"
 
 @dataclass(frozen=True)
 class Rules:
-    """The approvals that a plan needs.
+    """Rules for the approval of a plan.
 
-    :param number: number of persons who must have signed
+    :param number: number of required signatures
     :param signers: file in the format of `allowed_signers`
-    :param requester: the person who asks for the run, and whose signature does not count
+    :param requester: person who asks for the run; this signature does not count
     """
 
     number: int
@@ -69,7 +69,10 @@ class Approval:
 
 @dataclass(frozen=True)
 class _Signer:
-    """A line of `allowed_signers`. `problem`: why it allows no approval, or ""."""
+    """A line of `allowed_signers`.
+
+    :param problem: why the line allows no approval, or ""
+    """
 
     line: str
     name: str

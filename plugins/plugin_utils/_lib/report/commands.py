@@ -26,7 +26,7 @@ _OPTIONS = {
     "--vault-id": "vault_ids",
     "--vault-password-file": "vault_password_files",
 }
-#: Keys of the seal, whose names do not say that they are secrets.
+#: Variables with the key of the seal: secrets that `is_secret_name` does not recognise.
 _KEYS = ("drift_plan_key", "enforce_plan_key")
 
 

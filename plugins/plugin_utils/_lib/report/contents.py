@@ -332,13 +332,15 @@ class Contents:
 
     @property
     def compared_with(self) -> str:
-        """Return the time of the last run, "" without one and for a run that changes the servers,
-        whose findings are neither new nor open.
+        """Return the time of the last run with which this run is compared.
+
+        It is "" without a last run, and for a run that changes the servers: findings of such a run
+        are neither new nor open.
         """
         return self.last_finished if self.check else ""
 
     def approval(self) -> str:
-        """Return who approved the run, and why it was run, "" if nobody says either."""
+        """Return the names of the approvals and the reason of the run as a sentence, or ""."""
         names = " and ".join(dict.fromkeys(approval["name"] for approval in self.approvals))
         parts = [f"Approved by {names}." if names else ""]
         parts.append(f"Reason: {self.reason.rstrip('.')}." if self.reason else "")

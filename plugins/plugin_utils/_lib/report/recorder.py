@@ -282,12 +282,15 @@ def _writes(task: Any, result: Mapping[str, Any]) -> int:
 def _with_digests(found: list[Any], objects: list[Any]) -> list[Any]:
     """Add the digests of a task's changes to the findings of the same objects.
 
-    A report may name an object in another way than the module, such as the object of a task without
-    a list. Such findings get the digests that are left, in their order: the last one all of them,
-    and the last digests again if the module writes several objects in one request.
+    A report may name an object differently than the module. Such findings get the remaining digests
+    in their order:
 
-    :param objects: `kind` ("" if all objects of the task have the same), `name` and `digests` of
-        each changed object
+    - The last finding gets all digests that are left.
+    - If there are too few digests, because the module writes several objects in one request, the
+      other findings get the last digests again.
+
+    :param objects: `kind` ("" if all objects of the task have the same kind), `name` and `digests`
+        of each changed object
     """
     drift = [finding for finding in found if finding["status"] == "drift"]
     left = list(objects)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Say what an export contains."""
+"""Summarise an export for the output of its playbook."""
 
 from __future__ import annotations
 

@@ -242,8 +242,9 @@ class DeadlineAdapter(HTTPAdapter):
 
 
 class PooledSession(Session):
-    """Session with its cache (what its responses have told). It does not follow redirects: the
-    transport does, within its rules.
+    """Session of an origin, with a cache for facts from its responses.
+
+    It does not follow redirects, because the transport does so by its own rules.
 
     :param connections: maximum number of connections to an origin; further requests wait
     :param cookies_of: the only origin that sets and gets cookies, `None` if there is none. The

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who changed an object last, for a run of `drift` with `drift_who` [C9].
+"""Find the account that changed an object last, for a run of `drift` with `drift_who` [C9].
 
-Only what a server says counts: an unknown person or time stays empty.
+An account or a time that the server does not return stays empty.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ..json_text import member
 from ..plan import Plan
 from ..times import iso, moment_of
 
-#: Objects of a task after which no author is read.
+#: Maximum number of changed objects of a task; if there are more, no author is read.
 MOST = 1000
 _PARALLEL = 4
-#: Kinds of errors after which a server is not asked again.
+#: Kinds of errors after which no other author is read from the server.
 _UNAVAILABLE = ("auth", "network", "timeout")
 _ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)\Z", re.IGNORECASE)
 Object = TypeVar("Object")
@@ -38,7 +38,7 @@ UNKNOWN = Author()
 
 @runtime_checkable
 class Attributed(Protocol):
-    """An operation that can tell who changed its objects last."""
+    """An operation that can read who changed its objects last."""
 
     def authors(self, plan: Plan) -> Sequence[Author]:
         """Return the author of each changed object, in the order of the return value."""

@@ -237,7 +237,7 @@ class ItemKind(ABC, Generic[Entry, State]):
         """Add in check mode a changed object to the predictions of the task [C1.6]."""
 
     def author(self, item: Item[Entry, State]) -> Author:
-        """Return who changed the object last; sends at most one read."""
+        """Return the author of the object's last change. Send at most one read."""
         return UNKNOWN
 
     def row(self, item: Item[Entry, State]) -> dict[str, Any]:
@@ -337,7 +337,7 @@ class Objects(Generic[Entry, State]):
         ]
 
     def authors(self, plan: Plan) -> Sequence[Author]:
-        """Return who changed each changed object last."""
+        """Return the authors of the objects that differ."""
         return authors_of(self._kind.author, _changed(plan.data))
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:

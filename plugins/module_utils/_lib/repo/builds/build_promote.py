@@ -161,10 +161,13 @@ class SinglePromotion:
         return replace(known, record=records.expected_record(*self._build))
 
     def _is_withdrawn(self, current: BuildSnapshot) -> bool:
-        """Return whether the newest promotion takes back the wanted one: it follows the wanted
-        promotion, and its status is neither the wanted one nor one of `followed_by`.
+        """Return whether somebody has withdrawn the promotion that the task describes.
 
-        Without a wanted status, an earlier promotion to the target is the wanted one.
+        The newest promotion withdraws it if both conditions hold:
+
+        - The build record has the promotion of the task earlier in its history. Without a `status`,
+          this is any promotion to the target.
+        - The status of the newest promotion differs from it, and is not in `followed_by`.
         """
         *history, newest = current.history or [_NOT_PROMOTED]
         if newest.status in [later.status for later in self._later]:

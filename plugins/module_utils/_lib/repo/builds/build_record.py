@@ -96,8 +96,8 @@ class BuildRecordOperation:
             try:
                 self._send(together)
             except ToolchainError as error:
-                # the written interface [W4.1] does not say whether `buildNumbers` accepts a list:
-                # after a rejection, the builds are deleted one by one
+                # [W4.1] leaves open whether `buildNumbers` accepts a list. If the server rejects a
+                # list, send a request for each build.
                 if error.status not in (400, 404) or len(together) == 1:
                     raise
         if single and self._client.dialect.builds_deleted_by_body:

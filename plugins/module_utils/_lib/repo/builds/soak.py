@@ -131,7 +131,7 @@ def _require_build(client: RepoClient, key: BuildKey, soak: StatusSoak) -> None:
     ):
         raise unexpected_body(response, "a build record with a list of promotions")
     times = [
-        # any of them may be the newest one, so all must be valid
+        # each promotion may be the newest, so that all of their times must be valid
         time_in(response, entry.get("timestamp"), label)
         for entry in entries or ()
         if entry.get("status") == soak.status

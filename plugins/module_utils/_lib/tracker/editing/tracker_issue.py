@@ -463,7 +463,7 @@ class TrackerIssueOperation:
         return PlannedIssue(None, "created", (*changes, *later), needs=needs, create=create)
 
     def authors(self, plan: Plan) -> list[Author]:
-        """Return who made the last change in the history of each issue."""
+        """Return the author of the newest entry in the history of each issue that differs."""
         return authors_of(self._author, [issue for issue in plan.data if issue.changes])
 
     def _author(self, issue: PlannedIssue) -> Author:

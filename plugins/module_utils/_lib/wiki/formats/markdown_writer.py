@@ -338,7 +338,10 @@ _WORDS = {"py": "python", "c#": "csharp", "js": "js"}
 
 
 class MarkdownWriter:
-    """Write blocks as Markdown. `targets`: what each written address stands for."""
+    """Write blocks as Markdown.
+
+    `targets` contains the target of each address that was written.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context, self._style = context, context.style

@@ -312,9 +312,9 @@ def _add_pages(folder: SourceFolder, chosen: dict[str, str]) -> None:
 def _pages_of_folders(
     folder: SourceFolder, chosen: Iterable[str], beside: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the path of the page of each folder that has one.
+    """Return the path of the page of each folder. Folders without a page are left out.
 
-    :param beside: paths of the files with the name of a folder that are beside it, by folder
+    :param beside: path of the file next to a folder with the name of the folder, by folder
     """
     ranked: dict[str, list[tuple[int, str]]] = {}
     for path in chosen:
