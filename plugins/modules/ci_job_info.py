@@ -7,10 +7,10 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ci_job_info
-short_description: Read a job of the CI server, its builds, parameters and configuration
+short_description: Read jobs of the CI server, their builds, parameters and configurations
 version_added: 1.0.0
 description:
-  - Reads a job with its builds, or a build with its parameters.
+  - Reads a job with its builds, or a build with its parameters. Without O(job), lists all jobs.
   - Optionally compares the configuration of a job with an expected configuration.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
@@ -19,9 +19,10 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.ci
 options:
   job:
-    description: Job as C(folder/job), as a list of names (a name per level), or as its URL on the server.
+    description:
+      - Job as C(folder/job), as a list of names (a name per level), or as its URL on the server.
+      - By default, RV(jobs) lists all jobs of the server that the account can see.
     type: raw
-    required: true
   build:
     description: Number of a build, or a permalink such as V(lastSuccessfulBuild). Only the build is then read, and not the job.
     type: str
@@ -67,6 +68,10 @@ seealso:
 """
 
 EXAMPLES = r"""
+- name: List the jobs of the server
+  delivery.toolchain.ci_job_info:
+  register: all_jobs
+
 - name: Read a job and its newest builds
   delivery.toolchain.ci_job_info:
     job: delivery/toolchain
@@ -105,6 +110,14 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+jobs:
+  description:
+    - All jobs, with those in folders, as dictionaries with C(name) (the path, such as C(folder/job)), C(folder) (whether it contains jobs),
+      C(url), C(color) and C(_class), as far as the server returns them. The branches of multibranch projects are not listed.
+  returned: without O(job)
+  type: list
+  elements: dict
+  sample: [{"name": "delivery/toolchain", "folder": false, "url": "https://ci.example/job/delivery/job/toolchain/", "color": "blue"}]
 job:
   description: Job with the field names of the server. Null with O(build).
   returned: success

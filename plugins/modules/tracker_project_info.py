@@ -18,11 +18,12 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.info
   - delivery.toolchain.attributes.tracker
 options:
-  key:
+  project:
     description:
       - Key or ID of a project. Servers return more details of a single project, such as its versions.
       - If the project does not exist or is not visible to the account, the task fails. By default, all projects are read.
     type: str
+    aliases: [key]
 seealso:
   - module: delivery.toolchain.jql_search
 """
@@ -34,7 +35,7 @@ EXAMPLES = r"""
 
 - name: Read a project with its versions
   delivery.toolchain.tracker_project_info:
-    key: REL
+    project: REL
 """
 
 RETURN = r"""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -19,6 +19,7 @@ from tests.unit.ci.server import Played, build, definition
 from tests.unit.stub import Reply, Seen, Stub
 
 JOB = {"name": "job", "color": "blue", "builds": [{"number": 7}], "property": []}
+PATH = "org.jenkinsci.plugins.workflow.multibranch"
 CONFIG = """<?xml version='1.1' encoding='UTF-8'?>
 <project>
   <apiToken>{AQAAABAAAAAgc2VjcmV0c2VjcmV0c2VjcmV0}</apiToken>
@@ -51,17 +52,23 @@ class Served:
 
 def read(played: Played) -> dict[str, Any]:
     """Run the module with the options of the task."""
-    options = options_of(ci_job_info.CiJobInfoOptions, **{"job": "folder/job", **played.options})
+    given = {name: value for name, value in played.options.items() if value is not None}
+    named = {} if "job" in played.options else {"job": "folder/job"}
+    options = options_of(ci_job_info.CiJobInfoOptions, **named, **given)
     return played.run(lambda task: ci_job_info.CiJobInfoOperation(task, options))
 
 
-def play(served: Served | None = None, **options: Any) -> tuple[dict[str, Any], Played]:
+def play(
+    served: Callable[[Seen], Reply] | None = None, **options: Any
+) -> tuple[dict[str, Any], Played]:
     with Stub(response=served or Served()) as stub:
         played = Played(stub, options, read_only=True)
         return read(played), played
 
 
-def failed(served: Served | None = None, **options: Any) -> tuple[ToolchainError, Played]:
+def failed(
+    served: Callable[[Seen], Reply] | None = None, **options: Any
+) -> tuple[ToolchainError, Played]:
     with Stub(response=served or Served()) as stub:
         played = Played(stub, options, read_only=True)
         with pytest.raises(ToolchainError) as caught:
@@ -102,6 +109,58 @@ def test_tree_and_depth_are_sent_unchanged() -> None:
     assert targets(played) == ["/api/json?tree=builds%5Bnumber%5D%7B0%2C5%7D"]
     _values, played = play(depth=2)
     assert targets(played)[0] == "/api/json?depth=2"
+
+
+class Folders:
+    """Jobs by path: `all`, of the server, and in the folders."""
+
+    JOBS: ClassVar[dict[str, list[dict[str, Any]]]] = {
+        "": [
+            {"name": "a", "url": "http://ci/job/a/", "color": "blue", "_class": "hudson.Job"},
+            {"name": "b c", "jobs": [{}]},
+            {"name": "many", "_class": f"{PATH}.WorkflowMultiBranchProject", "jobs": [{}]},
+        ],
+        "/job/b%20c": [{"name": "d", "jobs": []}, {"name": "e"}],
+        "/job/b%20c/job/d": [],
+    }
+
+    def __call__(self, seen: Seen) -> Reply:
+        found = self.JOBS.get(seen.path.removeprefix("/base").removesuffix("/api/json"))
+        return Reply(404) if found is None else Reply(body={"jobs": found})
+
+
+def test_all_jobs_are_listed_without_a_job() -> None:
+    values, played = play(Folders(), job=None)
+    assert [(one["name"], one["folder"]) for one in values["jobs"]] == [
+        ("a", False),
+        ("b c", True),
+        ("b c/d", True),
+        ("b c/e", False),
+        ("many", True),
+    ]
+    assert values["jobs"][0] == {
+        "name": "a",
+        "folder": False,
+        "url": "http://ci/job/a/",
+        "color": "blue",
+        "_class": "hudson.Job",
+    }
+    assert (values["job"], values["builds"], values["parameters"]) == (None, None, {})
+    assert len(played.stub.seen) == 3
+
+
+@pytest.mark.parametrize("listed", [{}, {"jobs": None}])
+def test_response_without_jobs_is_an_error(listed: dict[str, Any]) -> None:
+    error, _played = failed(lambda _seen: Reply(body=listed), job=None)
+    assert error.kind == "protocol"
+
+
+def test_folder_that_is_gone_is_an_error() -> None:
+    class Gone(Folders):
+        JOBS: ClassVar = {"": [{"name": "b", "jobs": [{}]}]}
+
+    error, _played = failed(Gone(), job=None)
+    assert error.kind == "not_found"
 
 
 def test_folder_has_no_builds() -> None:

@@ -7,14 +7,16 @@ Used by the module `ci_job_info` and the lookups `ci_build_parameters` and `ci_b
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from ...core.address import path as path_segment
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import Response, unexpected_body
 from ...core.http.transport import Transport
 from ...core.module.descriptor import Descriptor, reads
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, Option
 from ...core.plan import Plan, ReadOnly, unchanged
@@ -24,6 +26,7 @@ from ..client import (
     EXTENDED_READ,
     SEES_JOB,
     document_text,
+    is_computed,
     is_folder,
     object_of,
     objects,
@@ -53,6 +56,10 @@ FIELDS = (
 _PARAMETERS = "actions[parameters[*]]"
 #: Return values that are null unless they were requested.
 _RETURNED = ("job", "builds", "build", "config_xml", "value")
+#: Fields to read for each job in a list.
+_OF_JOB = "name,fullName,url,_class,color,buildable,jobs[name]{0,1}"
+#: Maximum number of folders within each other.
+_DEEPEST = 50
 #: Expressions that return a string. Server fact [ci-12]: the server rejects them with 403, so the
 #: element is requested and its text is extracted here.
 _TEXT_OF = re.compile(r"(?:string\((.+)\)|(.+)/text\(\))\Z", re.DOTALL)
@@ -64,7 +71,12 @@ _INVALID_XPATH = re.compile(r"primitive XPath|matched \d+ nodes", re.IGNORECASE)
 class CiJobInfoOptions:
     """The options of `ci_job_info`."""
 
-    job: JobName
+    option_rules: ClassVar[tuple[Rule, ...]] = tuple(
+        Rule(name, requires="job")
+        for name in ("build", "tree", "depth", "all_builds", "config", "expected_config", "xpath")
+    )
+
+    job: JobName | None = None
     build: str | None = None
     tree: str | None = None
     depth: int | None = None
@@ -75,7 +87,7 @@ class CiJobInfoOptions:
 
 
 class CiJobInfoOperation(ReadOnly):
-    """Reads a job or a build, and compares the configuration of the job."""
+    """Reads a job or a build, and compares the configuration of the job; or lists all jobs."""
 
     descriptor: ClassVar = Descriptor(
         SERVICE,
@@ -87,6 +99,9 @@ class CiJobInfoOperation(ReadOnly):
 
     def __init__(self, task: Task, options: CiJobInfoOptions) -> None:
         self._task, self._options = task, options
+        self._server = server_of(task)
+        if options.job is None:
+            return
         self._job = job_of(options.job, task.connection.url)
         self._build = None if options.build is None else build_segment(options.build)
         if options.xpath is not None and self._build is None:
@@ -101,10 +116,11 @@ class CiJobInfoOperation(ReadOnly):
             for secret in secrets:
                 task.hide(secret)  # before a message of the server can contain it
         self._purpose = f"reading the job '{self._job.name}'"
-        self._server = server_of(task)
 
     def plan(self) -> Plan:
         values: dict[str, Any] = dict.fromkeys(_RETURNED)
+        if self._options.job is None:
+            return unchanged({**values, "parameters": {}, "jobs": list(self._jobs(()))})
         tree = self._options.tree
         query = {"tree": tree, "depth": self._options.depth}
         if self._build is not None:
@@ -130,6 +146,24 @@ class CiJobInfoOperation(ReadOnly):
         if self._options.config or self._options.expected_config is not None:
             values.update(self._configuration())
         return unchanged(values)
+
+    def _jobs(self, above: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+        """Yield the jobs of a folder and of the folders in it; computed folders have one entry."""
+        purpose = f"listing the jobs of {'/'.join(above) or 'the server'}"
+        folder = "".join(f"job/{path_segment(name)}/" for name in above)
+        response = self._server.read(
+            purpose, f"{folder}api/json", query={"tree": f"jobs[{_OF_JOB}]"}
+        )
+        listed = object_of(response).get("jobs")
+        if not isinstance(listed, list):
+            raise response.error("protocol", "the response has no list of jobs: check url")
+        for shown in objects(listed):
+            names = (*above, str(shown.get("name")))
+            has_jobs = is_folder(shown)
+            fields = {name: shown[name] for name in ("url", "color", "_class") if name in shown}
+            yield {"name": "/".join(names), "folder": has_jobs, **fields}
+            if has_jobs and not is_computed(shown) and len(names) < _DEEPEST:
+                yield from self._jobs(names)
 
     def _read(self, path: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
         shown: Mapping[str, Any] = parameters.masked(

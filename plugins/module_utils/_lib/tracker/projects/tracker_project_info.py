@@ -29,7 +29,7 @@ _READING = "reading the projects"
 class TrackerProjectInfoOptions:
     """The options of `tracker_project_info`."""
 
-    key: Annotated[str | None, Option(secret=False)] = None
+    project: Annotated[str | None, Option(aliases=("key",), secret=False)] = None
 
 
 class TrackerProjectInfoOperation(ReadOnly):
@@ -38,7 +38,7 @@ class TrackerProjectInfoOperation(ReadOnly):
     descriptor: ClassVar = Descriptor(SERVICE, {"read": reads("browse")})
 
     def __init__(self, task: Task, options: TrackerProjectInfoOptions) -> None:
-        self._client, self._key = TrackerClient(task), options.key
+        self._client, self._key = TrackerClient(task), options.project
 
     def plan(self) -> Plan:
         key = self._key
