@@ -260,7 +260,10 @@ def test_invalid_input_of_an_environment_is_reported_with_its_file(tmp_path: Pat
     with pytest.raises(desired_state.DesiredStateError) as raised:
         read(tmp_path, "production", **BASE, environments__production__ci="check_jav: false")
     assert str(raised.value).startswith("environments/production/ci.yml:1: check_jav is unknown")
-    with pytest.raises(desired_state.DesiredStateError, match="it has no folder environments"):
+    with pytest.raises(
+        desired_state.DesiredStateError,
+        match=r"it has no folder environments\. For a new one, run mkdir -p \S+/environments/",
+    ):
         desired_state.read(tmp_path / "environments/production", READING, "x")
 
 

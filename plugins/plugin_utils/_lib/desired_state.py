@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -241,7 +242,10 @@ def overlay(folder: Path, environment: str) -> Path:
     known = environments(folder)
     if environment not in known:
         there = f"it has {', '.join(known)}" if known else f"it has no folder {ENVIRONMENTS}"
-        raise DesiredStateError(f"{folder} has no environment {environment!r}: {there}")
+        raise DesiredStateError(
+            f"{folder} has no environment {environment!r}: {there}. For a new one, run mkdir -p"
+            f" {shlex.quote(str(folder / ENVIRONMENTS / environment))}"
+        )
     return folder / ENVIRONMENTS / environment
 
 
