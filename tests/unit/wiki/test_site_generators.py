@@ -116,6 +116,25 @@ def test_references_are_links(converted: Converted) -> None:
     assert converted.problems(files)[0].startswith("a.md:1: the target of the link 'none.md' does")
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("# A\n\nTerm\n: Definition\n\nOther\nterm\n:   Definition\n", "4; also in line 8"),
+        ("Term\n\n: Definition\n", "3"),
+        ("Term\n\n- x\n\n: no definition\n\n:no blank\n\n`a`\n    : code\n", "10"),
+        ("A\n\n    : code\n\n: b", ""),
+        ("```\nA\n: b\n```\n\n> : b\n\nA :\n:smile:\n", ""),
+    ],
+)
+def test_list_of_definitions_is_reported(converted: Converted, text: str, lines: str) -> None:
+    converted({"a.md": text})
+    cure = "write it as <dl> with <dt> and <dd>, or as a list"
+    first, _more, others = lines.partition("; ")
+    more = f"; {others}" if others else ""
+    wanted = [f"a.md:{first}: a list of definitions is shown as text: {cure}{more}"]
+    assert converted.warnings == (wanted if lines else [])
+
+
 def test_files_are_included(converted: Converted) -> None:
     files = {
         "a.md": 'a\n--8<-- "parts/b.md"\n- c\n\n--8<--\nparts/d.txt:one\nparts/d.txt:4:4\n--8<--\n',

@@ -248,6 +248,11 @@ class StorageRenderer:
             self._warn(f"the wiki has no component <{name}>, so only its content is kept", lines)
         for name, lines in _by_name(self._document.templates).items():
             self._warn(f"'{name}' is syntax of a site generator, so it is shown as text", lines)
+        if self._document.definitions:
+            cure = "write it as <dl> with <dt> and <dd>, or as a list"
+            self._warn(
+                f"a list of definitions is shown as text: {cure}", self._document.definitions
+            )
         content = self._flow(self._document.tree.children)
         items: list[str] = []
         # Rendering a footnote may append further footnotes to the list.

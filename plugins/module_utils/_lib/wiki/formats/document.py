@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ...core.errors import invalid
@@ -26,7 +27,7 @@ from .parser import StorageElement, parse
 from .passages import require_passage
 
 if TYPE_CHECKING:
-    pass
+    from markdown_it.token import Token
 
 try:
     import markdown_it
@@ -37,6 +38,7 @@ except ImportError:
 
 #: Follows a code span that is a passage in storage format.
 _RAW = "{=storage}"
+_DEFINITION = re.compile(r"[ \t]*:[ \t]+\S")
 _NOT_IN_A_SLUG = re.compile(r"[^\w\- ]")
 #: Attributes after an image or a link, and at the end of a heading: ids, classes, and others.
 _ONE = r"""(?:[#.][^\s{}#="']+|[\w:-]+=(?:"[^"{}]*"|'[^'{}]*'|[^\s"'{}]+))"""
@@ -56,6 +58,7 @@ class MarkdownDocument:
     `unknown`: line numbers of the elements without an equivalent, by name.
     `templates`: line numbers of the tags of site generators, by tag.
     `components`: line numbers of the components of MDX, by name.
+    `definitions`: line numbers of lists of definitions, which stay text.
     """
 
     tree: Element
@@ -64,6 +67,7 @@ class MarkdownDocument:
     unknown: Mapping[str, list[int]] = field(default_factory=dict)
     templates: Mapping[str, list[int]] = field(default_factory=dict)
     components: Mapping[str, list[int]] = field(default_factory=dict)
+    definitions: Sequence[int] = ()
 
     def links(self) -> Iterator[str]:
         """Yield the addresses of all links."""
@@ -131,7 +135,8 @@ def parse_markdown(
     text, components = without_components(text) if mdx else (text, {})
     environment: dict[str, object] = {INCLUDE: include}
     main = TreeBuilder()
-    main.add(_parser().parse(text, environment))
+    tokens = _parser().parse(text, environment)
+    main.add(tokens)
     footnotes, unknown, templates = {}, dict(main.unknown), dict(main.templates)
     for name, (line, note) in footnotes_of(environment).items():
         builder = TreeBuilder(line)
@@ -144,13 +149,33 @@ def parse_markdown(
         _mark_passages(root)
         _take_attributes(root)
     targets = _targets(main.root, footnotes)
-    document = MarkdownDocument(main.root, footnotes, targets, unknown, templates, components)
+    definitions = list(_definitions(tokens))
+    document = MarkdownDocument(
+        main.root, footnotes, targets, unknown, templates, components, definitions
+    )
     for passage in document.passages():
         source = passage.attributes["source"]
         require_passage(source, passage.line + (passage.tag == PASSAGE))
         for name in anchors_of(parse(source)):
             targets.setdefault(target_key(name), name)
     return document
+
+
+def _definitions(tokens: Sequence[Token]) -> Iterator[int]:
+    """Yield the lines of definitions, such as `: text` below the line of a term.
+
+    Extensions of Markdown have them, but CommonMark and GitHub show them as text.
+    """
+    types = ["", "", *(token.type for token in tokens)]
+    for (before, opening), token in zip(pairwise(types), tokens, strict=False):
+        if opening != "paragraph_open" or token.map is None:
+            continue
+        lines = enumerate(token.content.split("\n"))
+        # the first line belongs to the term above, if there is one
+        found = (at for at, line in lines if _DEFINITION.match(line))
+        first = next((at for at in found if at or before == "paragraph_close"), None)
+        if first is not None:
+            yield token.map[0] + first + 1
 
 
 def anchors_of(tree: StorageElement) -> Iterator[str]:
