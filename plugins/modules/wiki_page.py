@@ -337,6 +337,12 @@ attachments:
   type: list
   elements: dict
   sample: [{"name": "install.txt", "size": 8, "sha256": "6cd3556deb0da54bca060b4c39479839e4099838ac4b1b47b0e7d6a2b3b4b5b5", "action": "uploaded"}]
+unsupported:
+  description: Sentences about macros and user keys in the body that Confluence Cloud cannot hold. Each item of RV(pages) has this key too.
+  returned: if there are any, on Confluence Cloud
+  type: list
+  elements: str
+  sample: ["Confluence Cloud has no macro gallery: write the images in the page"]
 pages:
   description: Results of O(pages) in the same order.
   returned: if O(pages) is set

@@ -84,6 +84,13 @@ options:
       permissions_mode: *permissions_mode
       force: *force
       state: *state
+  unsupported:
+    description:
+      - What to do about O(permissions) that the server cannot hold, because it has no interface for them or no such operation.
+      - V(fail) is an error. V(report) leaves them alone, with a warning and RV(unsupported). The role C(desired_state) sets V(report).
+    type: str
+    choices: [fail, report]
+    default: fail
 seealso:
   - module: delivery.toolchain.wiki_page
   - module: delivery.toolchain.wiki_restriction
@@ -119,6 +126,12 @@ results:
   type: list
   elements: dict
   sample: [{name: DOC, action: created, changes: []}]
+unsupported:
+  description: Sentences about permissions that the server cannot hold. Each item of RV(results) has this key too.
+  returned: if there are any, with O(unsupported=report)
+  type: list
+  elements: str
+  sample: ["Confluence Cloud has no operation space:delete_mail"]
 http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """

@@ -276,6 +276,11 @@ pages:
       description: Why the page is left as it is, as C(error) of the task, with C(msg).
       type: dict
       returned: if C(action) is V(failed)
+    unsupported:
+      description: Sentences about macros and user keys in the body that Confluence Cloud cannot hold.
+      type: list
+      elements: str
+      returned: if there are any, on Confluence Cloud
   sample:
     - path: index.md
       id: "2001"

@@ -38,6 +38,7 @@ CONFIGURATION = {
         {"kind": "views", "name": "p/v", "action": "delete", "changes": [{"field": "query"}]},
     ]
 }
+MACRO = "Confluence Cloud has no macro gallery: write the images in the page"
 JAVA = {"java": "1.8", "release": "2.400", "supported": [11, 17]}
 RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "a configuration": (
@@ -133,6 +134,25 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "a good Java": ("java_version", {**JAVA, "java": "17"}, []),
     "nobody asks for Java": ("java_version", {**JAVA, "supported": []}, []),
     "a task that was skipped": ("ci_plugin_info", {**PLUGINS, "skipped": True}, []),
+    "parts that the server cannot hold": (
+        "wiki_page",
+        {"page": {"space": "REL", "title": "A"}, "changed": False, "unsupported": [MACRO]},
+        [f"page REL/A: {MACRO} (none)"],
+    ),
+    "a change, and parts that the server cannot hold": (
+        "wiki_page",
+        {"page": {"space": "REL", "title": "B"}, "changed": True, "unsupported": [MACRO]},
+        [f"page REL/B: differs; {MACRO} (update)"],
+    ),
+    "permissions that the server cannot hold": (
+        "wiki_space",
+        {
+            "results": [
+                {"key": "REL", "name": "REL", "action": "unchanged", "unsupported": ["left alone"]}
+            ]
+        },
+        ["space REL: left alone (none)"],
+    ),
 }
 
 

@@ -165,6 +165,19 @@ def with_unknown(finding: Finding, unknown: Iterable[str]) -> Finding:
     return {**finding, "text": f"{finding['text']}; cannot compare {named}"}
 
 
+def with_unsupported(finding: Finding, sentences: Iterable[str]) -> Finding:
+    """Return a finding of an object of which the server cannot hold some parts.
+
+    :param sentences: a sentence for each part
+    """
+    text = "; ".join(map(str, sentences))
+    if not text or finding["status"] == "failed" or finding["action"] == "delete":
+        return finding
+    if finding["status"] == "ok":
+        return _finding(finding["kind"], finding["name"], "none", text, "unknown")
+    return {**finding, "text": f"{finding['text']}; {text}"}
+
+
 def of_analysis_config(result: Result) -> Iterator[Finding]:
     """Yield findings for planned, failed and unchanged objects."""
     errors = {

@@ -35,6 +35,7 @@ class Kind(NamedTuple):
     :param export: option of the export with which it reads the list, "" if it always does
     :param noun: object in findings, if it is not the singular of the list
     :param accounts: where the accounts of an entry are, see `core/accounts.py`
+    :param reports: the module reports what the server cannot hold with `unsupported: report`
     :param texts: the text of an entry may name accounts, and the module has the option `accounts`
     """
 
@@ -54,6 +55,7 @@ class Kind(NamedTuple):
     noun: str = ""
     accounts: tuple[str, ...] = ()
     texts: bool = False
+    reports: bool = False
 
     @property
     def variable(self) -> str:
@@ -248,6 +250,7 @@ KINDS = (
         at_once=True,
         deletion=3,
         accounts=("permissions[].user", "permissions[].group"),
+        reports=True,
     ),
     Kind(
         *("wiki", "pages", ("page_id", "space", "title"), ("body", "src")),

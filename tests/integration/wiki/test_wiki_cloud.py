@@ -172,6 +172,30 @@ def test_explicit_dialect_is_kept(cloud: Cloud, dialect: str) -> None:
     assert "set dialect to auto or cloud_v2" in error.message
 
 
+GALLERY = '<ac:structured-macro ac:name="gallery" /><p><ri:user ri:userkey="ff80" /></p>'
+
+
+def test_parts_that_the_cloud_cannot_hold_are_returned(cloud: Cloud, tree: Tree) -> None:
+    expected = [
+        "Confluence Cloud has no macro gallery: write the images in the page",
+        "Confluence Cloud has no user keys: add ff80 to desired_state_accounts",
+    ]
+    page = {"space": "REL", "title": "Legacy", "body": GALLERY}
+    for changed in (True, False):
+        found = cloud.page(**page)
+        assert (found[0], found[1]["unsupported"]) == (changed, expected)
+    (row,) = cloud.page(pages=[{**page, "accounts": {"ff80": "account-x"}}])[1]["pages"]
+    assert row["unsupported"] == expected[:1]
+    assert "unsupported" not in cloud.page(space="REL", title="Legacy", body="<p>x</p>")[1]
+    tree.write({"old.xml": GALLERY})
+    tree()
+    rows = {row["path"]: row.get("unsupported") for row in tree.pages}
+    assert rows == {**dict.fromkeys(rows), "old.xml": expected}
+    cloud.sandbox.reset()
+    cloud.connection = {"dialect": "server"}
+    assert "unsupported" not in cloud.page(**page)[1]
+
+
 def test_page_is_created_at_the_top_of_a_space(cloud: Cloud) -> None:
     cloud.sandbox.settings("wiki", orphans_below_home=True)
     made = cloud.page(space="REL", title="Top", body="<p>x</p>")[1]["page"]

@@ -237,6 +237,52 @@ def test_permissions_that_the_cloud_rejects_fail_in_both_modes(
         assert (error.kind, words in error.message) == (kind, True), error.message
 
 
+def test_permissions_without_an_interface_are_reported_on_request(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    sandbox.settings("wiki", space_permissions=False)
+    permissions = [{"group": "writers", "operations": ["space:read"]}]
+    entries = [
+        {"key": "REL", "description": "new", "permissions": permissions},
+        {"key": "NEW", "name": "N", "permissions": permissions},
+    ]
+    for check in (True, False):
+        values = run(sandbox, check=check, entries=entries, unsupported="report")[1]
+        old, new = values["results"]
+        assert [change["field"] for change in old["changes"]] == ["description"]
+        (sentence,) = old["unsupported"]
+        assert sentence.startswith("its permissions are left alone: reading the permissions of")
+        assert "before 9.1" in sentence
+        # whether a new space has them is known when it is there
+        assert ("unsupported" in new, new["action"]) == (not check, "created")
+    again = run(sandbox, entries=entries, unsupported="report")[0]
+    assert not again.changed
+    failure = run(sandbox, entries=entries)[0].failure
+    assert (failure.kind, "before 9.1" in failure.message) == ("rejected", True)
+
+
+def test_operation_that_only_servers_have_is_reported_on_request(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    sandbox.settings("wiki", deployment="Cloud", version_2=True)
+    options: dict[str, Any] = {
+        "login": {**connections.LOGINS["wiki"], "dialect": "cloud_v2"},
+        "key": "REL",
+        "permissions_mode": "add",
+        "unsupported": "report",
+        "permissions": [
+            {"group": "writers", "operations": ["space:read", "space:delete_mail"]},
+            {"group": "readers", "operations": ["space:delete_mail"]},
+        ],
+    }
+    held = thrice(sandbox, **options)["permissions"]
+    assert held["group:writers"] == ["space:read"]
+    assert "group:readers" not in held
+    assert run(sandbox, **options)[1]["unsupported"] == [
+        "Confluence Cloud has no operation space:delete_mail"
+    ]
+    ghost = [{"group": "ghosts", "operations": ["space:read"]}]
+    assert refused(sandbox, **{**options, "permissions": ghost}).kind == "not_found"
+
+
 def test_entries_are_managed_in_one_task(fresh: Fresh) -> None:
     sandbox = fresh("real")
     writers = {"anonymous": True, "operations": ["space:read"]}

@@ -73,6 +73,10 @@ class Plan:
         """Return the plan with the fields that cannot be compared as return value `unknown`."""
         return self.with_result(unknown=list(names)) if names else self
 
+    def with_unsupported(self, sentences: Sequence[str]) -> Plan:
+        """Return the plan with what the server cannot hold as return value `unsupported`."""
+        return self.with_result(unsupported=list(sentences)) if sentences else self
+
     def with_data(self, data: Any) -> Plan:
         return replace(self, data=data)
 

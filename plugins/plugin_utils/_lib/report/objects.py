@@ -72,9 +72,12 @@ def compared(
 
 
 def _with_unknown(finding: Finding, returned: Mapping[str, Any]) -> Finding:
-    """Add the fields that the module could not compare, which it lists in `unknown`."""
-    unknown = returned.get("unknown")
-    return findings.with_unknown(finding, unknown if isinstance(unknown, list) else ())
+    """Add what the module returns in `unknown`, the fields that it could not compare, and in
+    `unsupported`, sentences about parts that the server cannot hold.
+    """
+    unknown, unsupported = returned.get("unknown"), returned.get("unsupported")
+    finding = findings.with_unknown(finding, unknown if isinstance(unknown, list) else ())
+    return findings.with_unsupported(finding, unsupported if isinstance(unsupported, list) else ())
 
 
 def differing(module: str, result: Result) -> list[Finding]:

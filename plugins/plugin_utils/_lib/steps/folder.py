@@ -76,7 +76,9 @@ def apply(run: Run, entry: Mapping[str, Any]) -> Result:
     kind = next(kind for kind in kinds.KINDS if kind.variable == f"{kinds.ROLE}_{entry['list']}")
     given = _templated(run, kind.variable)
     if kind.at_once:
-        return run_module(run, kind.module, {"entries": given}, kind.title, {})
+        # what the server cannot hold is a finding, and no failure
+        more = {"unsupported": "report"} if kind.reports else {}
+        return run_module(run, kind.module, {"entries": given, **more}, kind.title, {})
     options = given[entry["index"]]
     names = {name: options[name] for name in kind.key if name in options}
     return run_module(run, kind.module, options, kind.label_of(options), names)

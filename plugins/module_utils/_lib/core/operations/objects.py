@@ -249,8 +249,9 @@ class ItemKind(ABC, Generic[Entry, State]):
             "action": _DONE[item.plan.action],
             "changes": [shown_change(change) for change in item.plan.changes],
         }
-        if "unknown" in item.plan.result:
-            row["unknown"] = item.plan.result["unknown"]
+        for name in ("unknown", "unsupported"):
+            if name in item.plan.result:
+                row[name] = item.plan.result[name]
         if item.error is not None:
             row["error"] = {**item.error.as_dict(), "msg": single_line(item.error.message)}
         return row

@@ -23,6 +23,7 @@ from ..additions import (
     files_of,
 )
 from ..client import WikiClient
+from ..formats.cloud_limits import of_body
 from ..formats.comparison import alike, readable
 from ..formats.inline_comments import comment_counts
 from ..formats.parser import parse
@@ -180,7 +181,7 @@ class SinglePage:
             self.task.warn(
                 f"{self._options.named}: minor_edit has no effect with version 2 of the interface"
             )
-        return plan
+        return plan.with_unsupported(of_body(desired.body) if self._client.is_in_cloud else ())
 
     def _parent(self, page: Page | None) -> str:
         """Return the id of the page `parent_title`. Raises `not_found` if it does not exist."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
@@ -284,6 +284,8 @@ _OPERATIONS = (
     *("blogpost:create", "blogpost:delete", "comment:create", "comment:delete"),
     *("attachment:create", "attachment:delete"),
 )
+#: An operation that only servers have.
+_DELETE_MAIL = "space:delete_mail"
 _FIELDS = ("name", "description", "home_page")
 
 
@@ -338,6 +340,7 @@ class WikiSpaceOptions(SpaceEntry):
     """The options of `wiki_space`."""
 
     entries: Annotated[list[SpaceEntry] | None, Option(empty=False)] = None
+    unsupported: Literal["fail", "report"] = "fail"
 
 
 class WikiSpaceOperation(Objects[SpaceEntry, Any]):
@@ -358,7 +361,8 @@ class WikiSpaceOperation(Objects[SpaceEntry, Any]):
     )
 
     def __init__(self, task: Task, options: WikiSpaceOptions) -> None:
-        super().__init__(SpaceKind(task), *entries_of(options, SpaceEntry))
+        kind = SpaceKind(task, reports=options.unsupported == "report")
+        super().__init__(kind, *entries_of(options, SpaceEntry))
 
 
 class SpaceKind(ItemKind[SpaceEntry, Any]):
@@ -366,8 +370,10 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
 
     noun = "space"
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, *, reports: bool) -> None:
         super().__init__(task)
+        #: Whether permissions that the server cannot hold are reported instead of an error.
+        self._reports = reports
         self._client = WikiClient(task)
         self._spaces = Spaces(self._client)
         self._keys: dict[str, str] = {}
@@ -394,18 +400,50 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
                 self._task.warn(f"the space {entry.key} is new: the next run sets its home page")
         elif wanted.get("home_page") not in (None, found["home_page"]):
             home = self._home(entry.key, str(entry.home_page))
+        unsupported: list[str] = []
         if entry.permissions is not None:
-            operations = [name for one in entry.permissions for name in one.operations]
-            self._spaces.require_permissions(entry.key, operations)
-            for permission in entry.permissions:
-                self._subject(permission)  # collects the keys of users for _with_names()
-            before = {} if found is None else self._with_names(self._spaces.permissions(entry.key))
-            found = None if found is None else {**found, "permissions": before}
-            wanted["permissions"] = self._permissions(entry, before)
-        made = plan(found, wanted)
+            entry, before, unsupported = self._supported(entry, is_new=found is None)
+            if entry.permissions is not None:
+                found = None if found is None else {**found, "permissions": before}
+                wanted["permissions"] = self._permissions(entry, before)
+        made = plan(found, wanted).with_unsupported(unsupported)
         blank = {"name": entry.key, "description": "", "home_page": None}
         shown = {"id": number, "key": entry.key, **blank, **made.before, **made.after}
         return made.with_result(space=shown).with_data(home)
+
+    def _supported(
+        self, entry: SpaceEntry, *, is_new: bool
+    ) -> tuple[SpaceEntry, Permissions, list[str]]:
+        """Return an entry without what the server cannot hold, the present permissions, and a
+        sentence for each part that was left out. Without `reports`, such a part is an error.
+        """
+        unsupported: list[str] = []
+        given = entry.permissions or ()
+        if self._reports and self._spaces.in_cloud:
+            held = [_without_mail(one) for one in given]
+            if held != [*given]:
+                unsupported.append(f"Confluence Cloud has no operation {_DELETE_MAIL}")
+                entry = replace(entry, permissions=[one for one in held if one.operations])
+        before: Permissions = {}
+        try:
+            operations = [name for one in entry.permissions or () for name in one.operations]
+            self._spaces.require_permissions(entry.key, operations)
+            for permission in entry.permissions or ():
+                self._subject(permission)  # collects the keys of users for _with_names()
+            if not is_new:
+                before = self._with_names(self._spaces.permissions(entry.key))
+        except ToolchainError as error:
+            unsupported = [self._left_out(error)]
+            entry = replace(entry, permissions=None)
+        for sentence in unsupported:
+            self._task.warn(f"the space {entry.key}: {sentence}")
+        return entry, before, unsupported
+
+    def _left_out(self, error: ToolchainError) -> str:
+        """Return the sentence about permissions that cannot be managed. Raises other errors."""
+        if not self._reports or error.kind != "rejected":
+            raise error
+        return f"its permissions are left alone: {error.message}"
 
     def _removal(self, entry: SpaceEntry, found: dict[str, Any] | None) -> Plan:
         if found is None:
@@ -490,7 +528,14 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
         if permissions is not None:
             keys = {f"user:{name}": f"user:{key}" for key, name in self._keys.items()}
             granted = {keys.get(name, name): held for name, held in _granted(plan).items()}
-            self._spaces.set_permissions(entry.key, granted)
+            try:
+                self._spaces.set_permissions(entry.key, granted)
+            except ToolchainError as error:
+                sentence = self._left_out(error)
+                self._task.warn(f"the space {entry.key}: {sentence}")
+                known = plan.result.get("unsupported", ())
+                changes = tuple(each for each in plan.changes if each.field != "permissions")
+                item.plan = replace(plan, changes=changes).with_unsupported([*known, sentence])
 
     def left(self, item: Item[SpaceEntry, Any]) -> Plan | None:
         """Read the space again. A new space may not be found at once, and deletion takes time."""
@@ -508,6 +553,11 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
 
     def predict(self, item: Item[SpaceEntry, Any]) -> None:
         self._task.predictions.follow(self.noun, item.entry.key, item.plan.action)
+
+
+def _without_mail(permission: SpacePermission) -> SpacePermission:
+    kept = [name for name in permission.operations if name != _DELETE_MAIL]
+    return replace(permission, operations=kept)
 
 
 def _granted(made: Plan) -> Permissions:

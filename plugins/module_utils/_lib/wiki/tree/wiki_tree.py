@@ -19,6 +19,7 @@ from ...core.module.task import Task
 from ...core.operations.objects import failure_of
 from ...core.plan import Action, Plan
 from ..client import WikiClient
+from ..formats.cloud_limits import of_body
 from ..formats.comparison import alike, joined
 from ..formats.mentions import with_accounts
 from ..page import Page, author_of, of_the_page, require, require_labels, wrong_title
@@ -384,6 +385,9 @@ class WikiTreeOperation:
 
     def _row(self, plan: PagePlan, now: Page | None = None) -> dict[str, object]:
         row = plan.shown(now)
+        if plan.wanted is not None and self._client.is_in_cloud:
+            unsupported = of_body(plan.wanted.body)
+            row |= {"unsupported": unsupported} if unsupported else {}
         is_shown = self._task.diff and plan.error is None
         return {**row, "changes": plan.changes()} if is_shown else row
 
