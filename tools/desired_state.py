@@ -175,6 +175,7 @@ def _forgetting(variables: Iterable[str]) -> Iterator[str]:
     yield "- name: Forget the results of the deletions, and the values of the folder"
     yield "  ansible.builtin.set_fact:"
     yield "    desired_state_deletion: {results: []}"
+    yield "    desired_state_deletable: {failures: []}"
     for name in variables:
         was_read = f"'{name}' in desired_state_read.variables | default([])"
         yield f'    {name}: "{{{{ [] if {was_read} else omit }}}}"'

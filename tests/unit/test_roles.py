@@ -166,6 +166,7 @@ def test_tasks_use_only_modules_of_the_collection_and_facts(role: Path) -> None:
             allowed = (
                 "delivery.toolchain.",
                 "ansible.builtin.set_fact",
+                "ansible.builtin.import_tasks",
                 "ansible.builtin.include_tasks",
                 "ansible.builtin.meta",
                 *(

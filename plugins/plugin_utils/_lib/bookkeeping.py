@@ -78,22 +78,26 @@ def perform(step: str, run: Run, values: Mapping[str, Any]) -> Result:
 def execute(
     parts: Mapping[str, Any], variables: Mapping[str, Any], module: str, options: Mapping[str, Any]
 ) -> Result:
-    """Run a module of the collection as the task of a step. The actions of Ansible do the same.
+    """Run a module of the collection as the task of a step, which has its name meanwhile. A copy of
+    the task, as the actions of Ansible make it, would take as long as a module.
 
     :param parts: arguments of the constructor of an action
     :param variables: variables of the task
     """
-    name, task = f"delivery.toolchain.{module}", parts["task"].copy()
+    name, task = f"delivery.toolchain.{module}", parts["task"]
+    before = task.action, task.args
     task.action = name
     try:
         task.args = ansible_internals.module_arguments(
             name, options, task, parts["templar"], variables.get("omit")
         )
         loader = parts["shared_loader_obj"].action_loader
-        result: Result = loader.get(name, **{**parts, "task": task}).run(task_vars=variables)
+        result: Result = loader.get(name, **parts).run(task_vars=variables)
     except AnsibleConnectionFailure:
         raise
     except AnsibleError as error:
         # the task has other objects, too
         return {**(getattr(error, "result", None) or {}), "failed": True, "msg": str(error)}
+    finally:
+        task.action, task.args = before
     return result

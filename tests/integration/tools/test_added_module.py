@@ -125,21 +125,18 @@ def test_of_an_empty_module_fails(trial: Trial) -> None:
 def test_row_and_options_add_a_kind_of_the_desired_state(trial: Trial) -> None:
     """Verify the steps of CONTRIBUTING.md for the objects of the added module."""
     row = 'Kind("wiki", "labels", ("name",), module="wiki_label", title="labels", deletion=4'
-    trial.replace(KINDS, "\n)\n_BY_PLACE", f"\n    {row}, label='entry.name'),\n)\n_BY_PLACE")
+    trial.replace(KINDS, "\n)\n_BY_PLACE", f"\n    {row}),\n)\n_BY_PLACE")
     with (trial.root / SPECS).open("a", encoding="utf-8") as specs:
         specs.write(OPTIONS)
     written = trial.run("tools.generated").stdout.splitlines()
     role = "roles/desired_state"
     assert {
-        *(f"{role}/tasks/{name}.yml" for name in ("labels", "delete_wiki_label", "deletions")),
         *(f"{role}/tasks/{name}.yml" for name in ("read", "forget")),
         *(f"{role}/{name}" for name in ("defaults/main.yml", "files/wiki.schema.json")),
         f"{role}/README.md",
     } <= {*written}
-    deletions = (trial.root / role / "tasks/delete_wiki_label.yml").read_text("utf-8")
-    assert "name: Delete labels\n  delivery.toolchain.wiki_label:\n    name: " in deletions
     for test, cases in (
-        ("test_roles.py", "list_of_desired_state or (desired_state_passes and labels)"),
+        ("test_roles.py", "list_of_desired_state or (entries_have and labels)"),
         ("test_desired_state.py", "kind or variable_of_the_schemas"),
     ):
         ran = trial.run("pytest", "-q", f"tests/unit/{test}", "-k", cases)
