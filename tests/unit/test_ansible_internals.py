@@ -279,7 +279,8 @@ def test_no_report_is_written_if_results_are_unreadable(
     }
     task = SimpleNamespace(**{name: values[name] for name in names & {"_uuid"}})
     parts = {name: values[name] for name in names & {"_host"}}
-    callback.v2_playbook_on_start(SimpleNamespace(**{n: values[n] for n in names & {"_file_name"}}))
+    named = {name: values[name] for name in names & {"_file_name"}}
+    callback.v2_playbook_on_start(SimpleNamespace(get_plays=list, **named))
     monkeypatch.setattr(callback, "_read_settings", lambda *_host: None)
     monkeypatch.setattr(callback._recorder, "result", lambda *_args, **_more: None)
     callback.v2_runner_on_ok(SimpleNamespace(_task=task, _result={}, **parts))
