@@ -160,13 +160,14 @@ class _TreeState:
     """The plans of pages and of deletions.
 
     `more`: return values about pages that somebody edited, and about files without a page and pages
-    without a file.
+    without a file. `options`: with the id of the parent page.
     """
 
     pages: list[PagePlan]
     deletions: list[PagePlan]
     action: Action
     more: Mapping[str, Any]
+    options: WikiTreeOptions
 
     @property
     def changed(self) -> list[PagePlan]:
@@ -226,10 +227,10 @@ class WikiTreeOperation:
 
     def plan(self) -> Plan:
         folder, task = self._folder(), self._task
-        if self._options.parent_title is not None:
-            parent = self._client.parent_titled(self._options.parent_title, self._options.space)
-            self._options = replace(self._options, parent_id=parent)
         options = self._options
+        if options.parent_title is not None:
+            parent = self._client.parent_titled(options.parent_title, options.space)
+            options = replace(options, parent_id=parent)
         wanted = WantedPages(folder, options, task.warn).all()
         if options.accounts:
             wanted = [self._with_accounts(page, options.accounts) for page in wanted]
@@ -245,7 +246,7 @@ class WikiTreeOperation:
         deleted = {plan.page.id for plan in gone if plan.page is not None}
         left = without_file(tree, pages, marked=options.mark)
         more["without_file"] = self._without_file([page for page in left if page.id not in deleted])
-        state = _TreeState(pages, gone, action, more)
+        state = _TreeState(pages, gone, action, more, options)
         refused = [index for index, plan in enumerate(state.changed) if plan.error is not None]
         for index in left_out(state.changed, refused):
             waiting = state.changed[index]
@@ -358,7 +359,7 @@ class WikiTreeOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         gone = list[PagePlan]()
-        writer = TreeWriter(self._task, self._client, self._options)
+        writer = TreeWriter(self._task, self._client, plan.data.options)
         try:
             writer.write(plan.data.pages)
             for deletion in plan.data.deletions:
