@@ -287,7 +287,8 @@ def test_client_finds_what_is_attached(both: Both, which: str) -> None:
     index = digest_of(both.tags[SIGNED]["2.0"])
     tag = index.replace(":", "-") + ".sig"
     state = TagState("2.0", "2.0", index, None)
-    attached = Attachments(client, image, image, copy=True).states([state], warnings.append)
+    attachments = Attachments(client, image, image, copy=True, predicted={})
+    attached = attachments.states([state], warnings.append)
     (found,) = [each for each in attached if each.tag == tag]
     assert [("cannot list what is attached" in each) for each in warnings] == (
         [True] if which == "registry" else []

@@ -751,7 +751,7 @@ def test_diff_has_the_titles_of_the_parents(tree: Tree) -> None:
     tree()
     other = tree.make("Elsewhere")
     number = tree.page("Second")["version"]["number"] + 1
-    members = {"type": "page", "title": "Second", "version": {"number": number}}
+    members: dict[str, Any] = {"type": "page", "title": "Second", "version": {"number": number}}
     members["ancestors"] = [{"id": other}]
     content = {"value": tree.body("Second"), "representation": "storage"}
     tree.send("PUT", f"/{tree.page('Second')['id']}", {**members, "body": {"storage": content}})

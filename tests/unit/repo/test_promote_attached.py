@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -306,7 +307,7 @@ def rehearse_and_run(
 ) -> list[dict[str, str]]:
     """Run tasks in check mode, then without, and compare diffs and results. Return the actions."""
 
-    def by_tag(values: dict[str, Any]) -> dict[str, Any]:
+    def by_tag(values: Mapping[str, Any]) -> dict[str, Any]:
         return {entry["tag"]: entry for entry in values["tags"]}
 
     patched.setenv(run_folder.VARIABLE, str(folder))
