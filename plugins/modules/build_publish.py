@@ -141,11 +141,18 @@ options:
     default: true
   replace:
     description:
-      - Replace a record of the same number with other content. What the task does not specify is removed from the record. The promotions
-        and the start time are kept.
+      - Replace a record of the same number with other content. What the task does not specify is removed from the record, unless O(keep)
+        names it. The promotions and the start time are kept.
       - The server requires the delete permission.
     type: bool
     default: false
+  keep:
+    description:
+      - Parts of the record that O(replace) keeps, apart from the entries that the task specifies. So several tasks can publish a module each.
+      - A module that the task specifies gets exactly its files.
+    type: list
+    elements: str
+    choices: [ci_url, environment, issues, modules, properties, vcs]
   parallel:
     description: Number of parallel requests.
     type: int

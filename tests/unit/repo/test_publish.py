@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Plan
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds import (
     build_publish,
     records,
@@ -547,6 +548,67 @@ def test_only_a_replacement_removes_what_the_task_does_not_name(
     assert sent(server) == plain
     plan, _values = server.run(Operation, given(replace=True))
     assert not plan.changed
+
+
+KEPT: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], Any]]] = {
+    "ci_url": ({"ci_url": "https://ci/1"}, lambda info: info.get("url")),
+    "environment": (
+        {"environment": {"A": "b"}},
+        lambda info: info["properties"].get("buildInfo.env.A"),
+    ),
+    "issues": (
+        {"issues": [{"key": "REL-1"}]},
+        lambda info: [one["key"] for one in (info.get("issues") or {}).get("affectedIssues", [])],
+    ),
+    "properties": ({"properties": {"k": "v"}}, lambda info: info["properties"].get("k")),
+    "vcs": (
+        {"vcs": [{"url": "https://git/x", "revision": "2"}]},
+        lambda info: [one["revision"] for one in info.get("vcs") or []],
+    ),
+}
+
+
+@pytest.mark.parametrize("part", KEPT)
+def test_replacement_keeps_a_part_that_keep_names(server: Server, part: str) -> None:
+    serve(server)
+    everything = {name: value for more, _read in KEPT.values() for name, value in more.items()}
+    server.run(Operation, given(**everything))
+    before = sent(server)
+    wanted = given(properties={"new": "x"}, replace=True, keep=[part])
+    predicted, _values = server.run(Operation, wanted, check=True)
+    plan, _values = server.run(Operation, wanted)
+    assert (plan.before, plan.after) == (predicted.before, predicted.after)
+    info = sent(server)
+    assert info["properties"]["new"] == "x"
+    for name, (_more, read) in KEPT.items():
+        assert (read(info) == read(before)) is (name == part), name
+    again, _values = server.run(Operation, wanted)
+    assert not again.changed
+
+
+def test_modules_of_other_tasks_are_kept(server: Server) -> None:
+    """A module that the task names gets exactly its files."""
+    serve(server)
+
+    def module(name: str, *files: str) -> dict[str, Any]:
+        artifacts = [{"name": file, "path": f"r/{file}", "sha1": "0" * 40} for file in files]
+        return {"id": name, "artifacts": artifacts}
+
+    def publish(*modules: dict[str, Any], **more: Any) -> Plan:
+        options = {"build_name": "b", "build_number": "1", "mark_artifacts": False, **more}
+        return server.run(Operation, {**options, "modules": list(modules)})[0]
+
+    publish(module("one", "a", "b"))
+    for _run in range(2):
+        plan = publish(module("two", "c"), replace=True, keep=["modules"])
+    assert not plan.changed
+    publish(module("one", "a"), replace=True, keep=["modules"])
+    files = {
+        one["id"]: [each["name"] for each in one["artifacts"]] for one in sent(server)["modules"]
+    }
+    assert files == {"one": ["a"], "two": ["c"]}
+    publish(module("one", "a"), replace=True)
+    assert [one["id"] for one in sent(server)["modules"]] == ["one"]
 
 
 def test_addition_of_the_server_is_a_warning(server: Server) -> None:

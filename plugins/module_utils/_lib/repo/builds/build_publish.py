@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import bounded, spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.globs import has_wildcards, matcher
 from ...core.module.descriptor import Descriptor, writes
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, Positive
 from ...core.plan import Action, Plan, without_none
@@ -39,6 +40,8 @@ from .published_files import (
 from .records import BuildKey, promotions, shown_record
 
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
+#: Parts of a record that a replacement can keep.
+KeptPart = Literal["ci_url", "environment", "issues", "modules", "properties", "vcs"]
 #: Keys of an entry of `vcs`.
 _VCS_KEYS = ("url", "revision", "branch", "message")
 
@@ -60,6 +63,7 @@ class BuildPublishOptions:
         "mutually_exclusive": [("modules", "artifacts")],
         "required_one_of": [("modules", "artifacts")],
     }
+    option_rules: ClassVar[tuple[Rule, ...]] = (Rule("keep", requires="replace=true"),)
 
     build_name: str
     build_number: str
@@ -77,6 +81,7 @@ class BuildPublishOptions:
     properties: Annotated[dict[str, Any] | None, Option(values="text", private=True)] = None
     mark_artifacts: bool = True
     replace: bool = False
+    keep: list[KeptPart] | None = None
     parallel: Positive = 4
 
 
@@ -196,6 +201,8 @@ class BuildPublishOperation:
         known = {file.place: file for file in with_digests(self._client, files)}
         modules = [module.as_dict(known) for module in self._modules]
         publication = replace(self._publication, modules=modules)
+        if there is not None:
+            publication = publication.keeping(there, self._options.keep or ())
         differences = None if there is None else publication.differences(there)
         if there is not None and differences:
             self._require_replaceable(there, differences)

@@ -8,8 +8,8 @@ the wanted parts are compared, therefore, and not the whole records.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, TypeAlias
 
@@ -73,6 +73,7 @@ class Publication:
     """Wanted content of a build record; parts that are not managed are `None`.
 
     :param exact: whether a record may have nothing else, except its promotions
+    :param kept: modules of the existing record that stay as they are
     """
 
     name: str
@@ -85,8 +86,46 @@ class Publication:
     environment: Mapping[str, str] | None = None
     properties: Mapping[str, str] | None = None
     exact: bool = False
+    kept: Sequence[Mapping[str, Any]] = ()
     #: Start time of a new record if `started` is not set.
     now: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+
+    def keeping(self, record: Mapping[str, Any], parts: Collection[str]) -> Publication:
+        """Return the publication with what is kept of an existing record.
+
+        :param parts: values of the option `keep`; entries that are wanted replace those of the same
+            name
+        """
+        known: Mapping[str, Any] = shown_record(record)["properties"]
+        variables = {
+            name.removeprefix(ENVIRONMENT): as_text(value)
+            for name, value in known.items()
+            if name.startswith(ENVIRONMENT)
+        }
+        others = {
+            name: as_text(value)
+            for name, value in known.items()
+            if not name.startswith(ENVIRONMENT)
+        }
+        own = {as_text(module["id"]) for module in self.modules}
+        found = replace(self)
+        values: dict[str, dict[str, Any]] = {
+            "ci_url": {"url": self.url or record.get("url") or None},
+            "modules": {
+                "kept": [
+                    module
+                    for module in objects(record.get("modules"))
+                    if as_text(module.get("id")) not in own
+                ]
+            },
+            "vcs": {"vcs": _joined(self.vcs, objects(record.get("vcs")))},
+            "issues": {"issues": _joined(self.issues, _issues_in(record))},
+            "environment": {"environment": {**variables, **(self.environment or {})}},
+            "properties": {"properties": {**others, **(self.properties or {})}},
+        }
+        for part in parts:
+            found = replace(found, **values[part])
+        return found
 
     def differences(self, record: Mapping[str, Any]) -> Differences:
         """Compare the wanted parts with a record."""
@@ -122,9 +161,21 @@ class Publication:
         yield from (f"property {name}" for name in known if name not in self._properties())
         if record.get("url") and self.url is None:
             yield "ci_url"
+        yield from self._surplus_in(objects(record.get("modules")))
+        for entry in objects(record.get("vcs")):
+            if not any(_has(entry, each) for each in self.vcs or ()):
+                yield f"vcs {as_text(entry.get('url'))}"
+        for entry in _issues_in(record):
+            if not any(_has(entry, each) for each in self.issues or ()):
+                yield f"issue {as_text(entry.get('key'))}"
+
+    def _surplus_in(self, modules: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         wanted = {as_text(module["id"]): module for module in self.modules}
-        for module in objects(record.get("modules")):
+        kept = {as_text(module.get("id")) for module in self.kept}
+        for module in modules:
             name = as_text(module.get("id"))
+            if name in kept:
+                continue
             if name not in wanted:
                 yield f"module {name}"
                 continue
@@ -134,12 +185,6 @@ class Publication:
                 for file in files.unused():
                     label = path_of(file) or as_text(file.get(key))
                     yield f"{part} {label} of the module {wanted[name]['id']}"
-        for entry in objects(record.get("vcs")):
-            if not any(_has(entry, each) for each in self.vcs or ()):
-                yield f"vcs {as_text(entry.get('url'))}"
-        for entry in _issues_in(record):
-            if not any(_has(entry, each) for each in self.issues or ()):
-                yield f"issue {as_text(entry.get('key'))}"
 
     def _compare_modules(self, record: Mapping[str, Any], found: Differences) -> None:
         known = {as_text(module.get("id")): module for module in objects(record.get("modules"))}
@@ -171,7 +216,7 @@ class Publication:
         started = moment_of(known["started"]) or self.started or self.now
         issues = None
         if self.issues is not None:
-            affected = [{**issue, "aggregated": False} for issue in self.issues]
+            affected = [{"aggregated": False, **issue} for issue in self.issues]
             tracker = {"tracker": {"name": "JIRA"}, "aggregateBuildIssues": False}
             issues = {**tracker, "affectedIssues": affected}
         record = {
@@ -181,7 +226,7 @@ class Publication:
             "agent": _AGENT,
             "buildAgent": _AGENT,
             "url": self.url,
-            "modules": list(self.modules),
+            "modules": [*self.modules, *self.kept],
             "vcs": None if self.vcs is None else list(self.vcs),
             "issues": issues,
             "name": self.name,
@@ -222,6 +267,14 @@ class PublicationPlan:
         if there is None:
             return {}, {"name": wanted.name, "number": wanted.number, **after}
         return {name: there[name] for name in names if there.get(name)}, after
+
+
+def _joined(
+    wanted: Sequence[Mapping[str, Any]] | None, there: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Return the wanted entries, and those of a record that have none of them."""
+    own = list(wanted or ())
+    return [*own, *(entry for entry in there if not any(_has(entry, each) for each in own))]
 
 
 def _has(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
