@@ -262,8 +262,8 @@ options:
       - Patterns for names that are never deleted. C(*) and C(?) match within a segment, C(**) across segments. Letter case is significant.
       - A pattern is compared with the name of an object as in RV(plan), with its name in its project, and for an assignment with the role
         and the account.
-      - Objects that contain or need a protected object are kept too, with a warning that names both. Examples are a project with a
-        protected module, view or build, and a role, an account or a project with a protected assignment.
+      - Objects that contain or need a protected object are kept too. A warning names both objects. Examples are a project with a protected
+        module, view or build, and a role, an account or a project with a protected assignment.
       - A pattern without a match adds a warning. If objects would be deleted and a name without wildcards does not exist, the task fails
         before it writes.
     type: list

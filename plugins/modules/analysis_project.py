@@ -16,8 +16,8 @@ description:
     Without this option, the task fails if the project is missing.
   - An import runs in the background. It is started once, and the task waits for its end and shows every change of its status. If an import
     of the same project is already running, the task waits for it and starts no other import.
-  - A server may report a status that is not documented. If this status does not change for 15 seconds, or for half of O(wait_timeout) if
-    that is shorter, and the project exists, the import counts as finished. A warning reports that its result is unknown.
+  - A server may report a status that is not documented. If the project exists, and this status does not change for 15 seconds (or half of
+    O(wait_timeout), if that is shorter), the import counts as finished. A warning reports that its result is unknown.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -69,8 +69,8 @@ options:
     default: present
 notes:
   - Deleting a project deletes its builds and all its issues.
-  - The status of a running import is not documented. Words such as C(completed) and C(failed) are recognized. An import is also finished if
-    the project exists and the server shows no running import of it.
+  - The status of a running import is not documented. Words such as C(completed) and C(failed) are recognized. If the project exists, and
+    the server shows no running import for it, the import is finished, too.
 seealso:
   - module: delivery.toolchain.analysis_server_import
 """

@@ -82,8 +82,8 @@ options:
         description:
           - Number of newest versions to keep per folder, whatever their age. Unique Maven snapshots are ordered by the time and number in their
             names, other versions by their newest file.
-          - A snapshot is also kept while a kept newer snapshot lacks a file of it that has no classifier. If only a jar was deployed again, for
-            example, the POM of an older snapshot is still in use.
+          - A snapshot is also kept if it has a file without a classifier that none of the kept newer snapshots has. If only a jar was
+            deployed again, for example, the POM of an older snapshot is still in use.
           - Versions with an item that matches O(rules[].exclude) or has a property of O(rules[].without_properties) are not counted.
         type: int
       keep_last_by:
@@ -105,16 +105,16 @@ options:
         elements: str
       without_properties:
         description:
-          - Names of properties. An item that has one of them is never deleted by this rule, nor is the version, image or folder that
-            contains it.
+          - Names of properties. The rule never deletes an item with one of these properties, nor the version, image or folder with this
+            item.
           - Requires a server with properties in its query language, as in the dialect V(jfrog).
         type: list
         elements: str
         version_added: 1.0.0
       released_in:
         description:
-          - Key of a local repository. The rule only selects snapshots in Maven layout (files, or folders whose name ends with C(-SNAPSHOT))
-            whose release version is in that repository.
+          - Key of a local repository. The rule only selects snapshots in Maven layout, if this repository contains their release
+            version. Snapshots are files, or folders with names that end with C(-SNAPSHOT).
           - Cannot be combined with O(rules[].keep_last_by=image).
         type: str
         version_added: 1.0.0

@@ -96,7 +96,7 @@ options:
     default: false
   newest:
     description:
-      - Download only this number of files of each path, those that are the newest by O(sort_by). All other conditions apply first.
+      - Download only this number of files of each path, the newest by O(sort_by). All other conditions apply first.
       - With O(build_name), of the files of the build.
     type: int
   sort_by:

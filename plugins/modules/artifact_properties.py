@@ -152,7 +152,7 @@ properties:
     after:
       qa.status: [passed]
 artifacts:
-  description: The selected files, or the item and those items in its folder that differ.
+  description: The selected files, or the item and the differing items in its folder.
   returned: success
   type: list
   elements: dict

@@ -115,8 +115,8 @@ options:
     default: false
   withdrawn:
     description:
-      - What to do with a build that was withdrawn. Its record has the requested promotion, and its newest promotion is a later one with
-        a status that is neither O(status) nor one of O(followed_by).
+      - What to do with a build that was withdrawn. In the record of such a build a newer promotion follows the requested promotion, and the
+        status of the newest promotion is neither O(status) nor in O(followed_by).
       - V(keep) leaves the build unchanged.
       - V(fail) fails with the kind V(conflict). With O(aggregated=follow), also for a withdrawn build to which the build refers.
       - V(check) fails in the same way, and promotes nothing. A build without a record passes. Use it in a task before the first write of

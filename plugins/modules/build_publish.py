@@ -10,7 +10,7 @@ module: build_publish
 short_description: Publish a build record in the artifact repository manager
 version_added: 1.0.0
 description:
-  - Ensures that a build has a record with all specified data, and that its files have the properties that identify the build.
+  - Ensures that the record of a build has all specified data, and that the properties of its files identify the build.
   - Digests of files in repositories are read from the server. If a file does not exist, nothing is published.
   - A record with all this data is unchanged. If the record of the number has other content, the task fails with C(conflict), or replaces
     the record with O(replace).
@@ -118,8 +118,8 @@ options:
   environment:
     description:
       - Environment variables of the build.
-      - Two kinds of variables are left out. Those that contain a secret of this task, and those with names of secrets in any letter case,
-        such as C(password), C(pass), C(secret), C(token), C(pat), C(key), C(credential), C(auth), C(jwt) and C(cookie).
+      - Two kinds of variables are left out, variables with a secret of this task in their value, and variables with names of secrets in any
+        letter case, such as C(password), C(pass), C(secret), C(token), C(pat), C(key), C(credential), C(auth), C(jwt) and C(cookie).
       - User info in URLs is removed. Other secrets in a value are masked, such as private keys, C(Bearer ...), C(password=...) and
         C(sig=...). RV(withheld) lists all these variables.
     type: dict

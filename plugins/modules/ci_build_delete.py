@@ -93,8 +93,8 @@ builds:
       description: Its result. Null while it is running.
       type: str
     action:
-      description: V(deleted), or V(kept) for a build that stays without O(force). On failure also V(stopped) or V(released) for a build
-        that was stopped or released, but not deleted.
+      description: V(deleted), or V(kept) for a build that stays without O(force). If the task fails, V(stopped) or V(released) for a build
+        that it has stopped or released, but not deleted.
       type: str
   sample:
     - {number: 7, result: FAILURE, action: deleted}

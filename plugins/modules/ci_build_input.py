@@ -37,8 +37,8 @@ options:
   action:
     description:
       - V(proceed) approves the input, V(abort) rejects it.
-      - V(proceed) needs the permission Job/Build, V(abort) needs Job/Build or Job/Cancel. Inputs with a submitter need one of the users and
-        groups that it names, V(abort) otherwise Job/Cancel.
+      - V(proceed) needs the permission Job/Build, V(abort) needs Job/Build or Job/Cancel. If the input has a submitter, the account must be
+        one of the users or in one of the groups that the submitter names. For V(abort) Job/Cancel is enough.
     type: str
     choices: [proceed, abort]
     default: proceed

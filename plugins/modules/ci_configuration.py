@@ -87,7 +87,7 @@ configuration:
 unknown:
   description:
     - Paths that cannot be compared, as secrets, and parts that the server could not export.
-    - After a write also those that the server did not take, or that are defaults.
+    - After a write, also paths that the server did not store, or that have their default value.
   returned: success
   type: list
   elements: str

@@ -129,7 +129,7 @@ notes:
   - A person who may see a credential may see its description, with the digest of the secret. The digest is salted and slow to compute, but a short
     or common password can be guessed from it. Use generated secrets.
   - If somebody changes the secret on the server and keeps the description, the record still tells the old secret. Only O(fingerprint)
-    shows such a change. Without it the secret is V(unknown), also if the record is that of the secret of the task.
+    shows such a change. Without O(fingerprint) the secret is V(unknown), also if the record and the secret of the task agree.
 seealso:
   - module: delivery.toolchain.ci_job
 """

@@ -17,8 +17,8 @@ description:
     text, such as the token of a trigger or a secret inside a script, is exported unchanged.
   - Credentials are exported without their secrets. Such an entry finds a credential unchanged, and never empties it. Only a change, or a
     new credential, needs the secret.
-  - The configuration as code is exported without secrets, without the parts that the server could not export, and without credentials,
-    nodes and views, which have lists of their own.
+  - The exported configuration as code has no secrets and no parts that the server could not export. Credentials, nodes and views are not
+    in it either, because they have lists of their own.
   - Objects that the server generates, such as the jobs of branches, are skipped.
   - Objects that cannot be expressed, or that the account may not read, are listed in RV(left_out) and at the start of the file. No object
     is skipped silently.

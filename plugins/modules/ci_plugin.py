@@ -75,7 +75,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 plugins:
-  description: Results of the plugins, followed by those of the dependencies that the server installs with them, by name.
+  description: Results of the plugins, then of the dependencies that the server installs with them, sorted by name.
   returned: success
   type: list
   elements: dict
@@ -110,8 +110,8 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error:
   description:
     - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
-    - C(kind) is V(not_found) for a plugin that the update site does not have, V(rejected) for a version that it does not have, and
-      V(failed) for failed installations. The message contains the reasons of the server.
+    - C(kind) is V(not_found) if the update site lacks the plugin, V(rejected) if it lacks the version, and V(failed) if an installation
+      failed. The message contains the reasons of the server.
   returned: on failure
   type: dict
 """

@@ -25,7 +25,7 @@ options:
   required:
     description:
       - Required plugins, as a list of dictionaries with C(name), C(version) and C(state), or as a dictionary of names and versions.
-      - C(state) is V(present) or V(enabled), which are equivalent here, or V(absent) or V(disabled) for a plugin that must not be active.
+      - C(state) is V(present) or V(enabled) for a required plugin, and V(absent) or V(disabled) for a plugin that must not be active.
       - Newer versions are accepted. Without a version, and with V(latest), every version is accepted.
       - Quote versions, because YAML reads 1.10 without quotes as the number 1.1.
     type: raw

@@ -39,8 +39,7 @@ options:
     default: 2
   when_plugins_pending:
     description:
-      - Restart only if a plugin is waiting for a restart. This is a plugin that was enabled or disabled but has not changed yet, is about
-        to be removed, or has an installed update that needs a restart.
+      - Restart only if a plugin is waiting for a restart, after it was enabled, disabled, removed or updated.
     type: bool
     default: false
 notes:

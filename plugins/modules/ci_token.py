@@ -14,7 +14,7 @@ description:
     requests.
   - The name is stored in the name of the token, as C(toolchain:NAME:MARK). Tokens with another name are never changed.
   - Only the task that creates a token gets its secret, for O(dest) or O(return_value).
-  - If the response with the secret is lost, the token that was made is revoked, and another one is created.
+  - If the response with the secret is lost, the task revokes the created token, and creates another token.
   - The token that the task itself is logged in with is never revoked. It stays, with a warning.
   - Needs Jenkins 2.129 or newer, and the permission C(Overall/Administer), because the server shows tokens only in its script console. A
     fixed script reads them.

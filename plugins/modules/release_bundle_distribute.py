@@ -13,8 +13,8 @@ description:
   - Distributes a version of a release bundle (version 2) to sites, or deletes it there.
   - The task is unchanged if completed distributions reached all wanted sites, and no later deletion removed the version there.
   - The server does not list its sites, so they are known from earlier distributions of this version only. A rule that matches several
-    sites counts as met if an earlier distribution had the same rule or a wider one. If the server does not show rules, it counts as met if
-    all known sites have the version.
+    sites is met in two cases. Either an earlier distribution had the same or a wider rule. Or the server does not show rules, and all known
+    sites have the version.
   - If a distribution is still running, also by someone else, the task waits and is unchanged.
   - Distribution needs a licence of Enterprise+.
 author: delivery.toolchain contributors (@delivery-toolchain)

@@ -13,8 +13,8 @@ description:
   - Creates an access token if no valid token of this name exists, and revokes tokens by name. An unchanged token costs a single request.
   - The name is stored in the description of the token, as C(toolchain:NAME:MARK). Tokens with another description are never changed.
   - Only the task that creates a token gets its secret, for O(dest) or O(return_value).
-  - If the response with the secret is lost, the token that was made is revoked, and another one is created.
-  - The token that the task itself logs in with is not revoked, if the server shows which token that is. A warning names it.
+  - If the response with the secret is lost, the task revokes the created token, and creates another token.
+  - The token of the task's own login is not revoked, if the server identifies it. A warning names the token.
   - Needs the Access service (C(/access)) and a login with an access token. An administrator can create tokens for other users and with
     other scopes.
 author: delivery.toolchain contributors (@delivery-toolchain)

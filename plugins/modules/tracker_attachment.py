@@ -111,7 +111,7 @@ attachments:
   sample:
     - {"id": "501", "filename": "server log.txt", "path": "attachments/REL-2/server log-501.txt", "size": 31, "action": "downloaded"}
 unknown:
-  description: Attachments whose files count as unchanged by name and size alone, each as key of the issue and name. A warning names each file.
+  description: Attachments that were compared by name and size only, each as key of the issue and name. A warning names each file.
   returned: if something cannot be compared
   type: list
   elements: str

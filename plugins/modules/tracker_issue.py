@@ -40,8 +40,8 @@ options:
       - Query that finds the issue if it exists. If it finds none, the issue is created with O(project), O(type) and O(summary). If it finds
         several, the task fails.
       - It must find the created issue, for example by a label in O(labels). Otherwise every run creates another issue.
-      - An issue that an earlier task of the run, or another host of the play, has created with the same query is read by its key, also
-        if the search does not find it yet.
+      - If an earlier task of the run or another host of the play has created an issue with the same query, the task reads this issue by its
+        key, because the search may not find it yet.
     type: str
   search_lag:
     description:
@@ -138,7 +138,7 @@ options:
   comment:
     description:
       - Comment. It is added unless the same account has already added a comment with this text.
-      - If the task also changes O(status), the comment goes with the transition, which may require it.
+      - If the task also changes O(status), it sends the comment with the transition, because a transition may require a comment.
     type: str
   comment_find:
     description:

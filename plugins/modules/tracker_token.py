@@ -15,7 +15,7 @@ description:
   - The tokens belong to the account that is logged in. The name is stored in the name of the token, as C(toolchain:NAME:MARK). Tokens
     with another name are never changed.
   - Only the task that creates a token gets its secret, for O(dest) or O(return_value).
-  - If the response with the secret is lost, the token that was made is revoked, and another one is created.
+  - If the response with the secret is lost, the task revokes the created token, and creates another token.
   - Needs Jira Data Center 8.14 or newer. A site in the cloud has no such interface.
   - The server does not show with which token a request is logged in. If the task itself logs in with a token of this name, put its id
     into O(in_use), so that O(revoke_older) leaves it.

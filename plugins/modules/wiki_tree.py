@@ -335,7 +335,7 @@ drafts:
   elements: str
   sample: ["guide/next.md"]
 unreferenced:
-  description: The number of text files of O(src) that are no pages, and that no page refers to. Ansible shows it with C(-v).
+  description: The number of text files of O(src) that are not pages, and to which no page refers. Ansible shows it with C(-v).
   returned: if there are such files
   type: str
   sample: "2 text files of src are on no page: 1 .txt, 1 .rst"
