@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from ...module_utils._lib.core.yaml_text import UnreadableYaml, reason_of, requi
 from ...module_utils._lib.wiki.formats import mentions
 from . import kinds
 from .desired_state import DesiredStateError, State, key_of, values, with_entries
+from .sentence_error import did_you_mean
 from .services import SERVICES
 from .unreadable_yaml import UNREADABLE
 
@@ -200,9 +200,8 @@ def _by_service(lines: list[Line], errors: list[str]) -> dict[str, dict[str, str
                 " the line"
             )
         elif line.service not in _KNOWN:
-            near = difflib.get_close_matches(line.service, _KNOWN, 1)
-            hint = f"did you mean {near[0]}?" if near else f"write one of {', '.join(_KNOWN)}"
-            errors.append(f"{line.place}: the service {line.service} is unknown ({hint})")
+            hint = did_you_mean(line.service, _KNOWN, f" (write one of {', '.join(_KNOWN)})")
+            errors.append(f"{line.place}: the service {line.service} is unknown{hint}")
         elif known.setdefault(line.name, line.account) != line.account:
             errors.append(
                 f"{line.place}: {line.name} of {line.service} is also the account"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -16,6 +15,7 @@ from ...module_utils._lib.core.files import open_regular
 from ...module_utils._lib.core.module.input_check import longer_name
 from ...module_utils._lib.core.yaml_text import UnreadableYaml, reason_of, require_bounds
 from . import collection
+from .sentence_error import did_you_mean
 from .unreadable_yaml import UNREADABLE
 
 _SCHEMAS = collection.ROOT / "roles" / "desired_state" / "files"
@@ -153,10 +153,9 @@ def _check_mapping(node: yaml.MappingNode, schema: Mapping[str, Any], place: str
         if name in properties:
             yield from _check(value, properties[name], inner)
         elif schema.get("additionalProperties") is False:
-            near = difflib.get_close_matches(name, list(properties), 1) or [""]
-            meant = longer_name(name, properties) or near[0]
+            longer = longer_name(name, properties)
             known = f": the known names are {', '.join(properties)}"
-            hint = f" (did you mean {meant}?)" if meant else known
+            hint = f" (did you mean {longer}?)" if longer else did_you_mean(name, properties, known)
             yield f":{line}: {inner} is unknown{hint}"
     for name in schema.get("required", ()):
         if name not in seen:

@@ -6,7 +6,6 @@ The schemas are in the role `desired_state`. Error messages contain file and lin
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import shlex
@@ -21,7 +20,7 @@ from ...module_utils._lib.core.yaml_text import reason_of
 from . import kinds
 from .desired_schema import KEY, SECRET, VARIABLE, schema_of, services, violations
 from .findings import Finding, unmanaged_object
-from .sentence_error import SentenceError
+from .sentence_error import SentenceError, did_you_mean
 from .unreadable_yaml import UNREADABLE
 
 YAML_ENDINGS = (".yml", ".yaml")
@@ -409,10 +408,9 @@ def _incomplete(found: State, differences: State) -> Iterator[str]:
                     continue
                 named = name_of(given, key)
                 names = [name_of(other, key) for other in known.values()]
-                near = difflib.get_close_matches(named, names, 1)
-                hint = f" (did you mean {near[0]}?)" if near else ""
                 yield (
-                    f"{entry.file}: the entry {named} of {name} overrides nothing{hint}: remove it,"
+                    f"{entry.file}: the entry {named} of {name} overrides nothing"
+                    f"{did_you_mean(named, names)}: remove it,"
                     f" or describe the whole object with {' or '.join(options)}"
                 )
 

@@ -6,7 +6,6 @@ This is Python code, because Ansible compiles templates again in every process.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._lib.core.errors import ToolchainError, printable
 from . import role_variables
+from .sentence_error import did_you_mean
 from .variables import entries_of, require_known
 
 _SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
@@ -169,9 +169,8 @@ def _problems_within(place: str, option: Mapping[str, Any], given: Any) -> Itera
         if name not in options and not any(
             name in one.get("aliases", ()) for one in options.values()
         ):
-            near = difflib.get_close_matches(str(name), list(options), 1)
-            hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(options)}"
-            yield f"{place}.{name} is unknown ({hint})"
+            hint = did_you_mean(str(name), options, f" (the keys are {', '.join(options)})")
+            yield f"{place}.{name} is unknown{hint}"
     for name, inner in options.items():
         value = next(
             (given[key] for key in (name, *inner.get("aliases", ())) if key in given), None

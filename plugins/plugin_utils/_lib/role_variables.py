@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 from ansible.module_utils.common.yaml import yaml_load
 
 from . import collection
+from .sentence_error import did_you_mean
 
 
 def _named(prefix: str, names: str) -> frozenset[str]:
@@ -117,8 +117,7 @@ def _unknown(owner: str, names: Iterable[str]) -> list[str]:
         candidates = [owner, *(other for other in owners() if name.startswith(f"{other}_"))]
         if name not in frozenset().union(*map(known_to, candidates)):
             inputs = {one for each in candidates for one in known_to(each) - _internal_names(each)}
-            near = difflib.get_close_matches(name, list(inputs), 1)
-            found.append(f"{name} (did you mean {near[0]}?)" if near else name)
+            found.append(f"{name}{did_you_mean(name, inputs)}")
     return found
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import ClassVar
 
 
@@ -12,3 +14,11 @@ class SentenceError(Exception):
     prefix: ClassVar[str] = ""
     #: Kind of the error in a result, "" for none.
     kind: ClassVar[str] = ""
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return the end of a message about an unknown name: the most similar known name, or
+    `otherwise` if none is similar.
+    """
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f" (did you mean {near[0]}?)" if near else otherwise

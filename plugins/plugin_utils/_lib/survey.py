@@ -8,7 +8,6 @@ prefix, which no fact can replace, are read in the same way before the first pla
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from functools import cache
@@ -18,7 +17,7 @@ from ansible.module_utils.common.yaml import yaml_load
 
 from ...module_utils._lib.core.yaml_text import UnreadableYaml, parse_yaml
 from . import collection
-from .sentence_error import SentenceError
+from .sentence_error import SentenceError, did_you_mean
 
 _SURVEYS = collection.ROOT / "playbooks" / "vars" / "awx_surveys.yml"
 _PREFIX = "survey_"
@@ -37,8 +36,7 @@ def answers(playbook: str, variables: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for name in sorted(variable for variable in variables if variable.startswith(_PREFIX)):
         if name not in questions:
-            near = difflib.get_close_matches(name, list(questions), 1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
+            hint = did_you_mean(name, questions)
             raise SurveyError(f"{name}: the survey of {playbook} has no such question{hint}")
         value = variables[name]
         if isinstance(value, str) and not value.strip():

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from ....module_utils._lib.core.globs import matcher
-from ..sentence_error import SentenceError
+from ..sentence_error import SentenceError, did_you_mean
 
 _PATTERNS = ("id", "service", "server", "kind", "name")
 _KEYS = (*_PATTERNS, "until", "reason")
@@ -78,8 +77,7 @@ def _entry(number: int, entry: Any) -> Ignored:
         raise IgnoreError(f"{place} is not a mapping: write the pattern as 'name: a pattern'")
     for key in entry:
         if key not in _KEYS:
-            near = difflib.get_close_matches(str(key), _KEYS, 1)
-            hint = f" (did you mean {near[0]}?)" if near else f": its keys are {', '.join(_KEYS)}"
+            hint = did_you_mean(str(key), _KEYS, f": its keys are {', '.join(_KEYS)}")
             raise IgnoreError(f"{place} has the unknown key {key}{hint}")
     patterns = {key: str(entry[key]) for key in _PATTERNS if entry.get(key) not in (None, "")}
     if not patterns:

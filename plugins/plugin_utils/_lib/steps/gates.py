@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 from ....module_utils._lib.core.errors import ToolchainError, excerpt, invalid, listed, shorten
 from ....module_utils._lib.core.times import iso, moment_of, waiting
+from ..sentence_error import did_you_mean
 from .builds import entries
 from .run import Result, Run, mapping
 
@@ -104,8 +104,7 @@ def _entry(place: str, entry: Any, known: Sequence[str]) -> Mapping[str, Any]:
         raise invalid(f"{place} must be a mapping of {', '.join(known)}, not {excerpt(entry)}")
     for name in entry:
         if name not in known:
-            near = difflib.get_close_matches(str(name), known, 1)
-            hint = f" (did you mean {near[0]}?)" if near else f": write {', '.join(known)}"
+            hint = did_you_mean(str(name), known, f": write {', '.join(known)}")
             raise invalid(f"{place} has the unknown key {excerpt(name)}{hint}")
     return entry
 
