@@ -2,10 +2,12 @@
 """Try the modules of a service on a server of your own, and print a table for an issue.
 
     python -m tools.acceptance wiki https://wiki.example.com --write space=REL
+    python -m tools.acceptance ci https://ci.example.com --record FILE --product 'Jenkins 2.516'
 
 Logins come from the environment variables of the service (docs/connections.md). Without `--write`
 only modules that read are run. With it, each object gets a name with a random prefix. It is created
 and updated in check mode, in a run and once again, and deleted at the end, also after an error.
+`--record` writes all exchanges with the server, without anything private (docs/recording.md).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import secrets
 import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +26,8 @@ from typing import Any
 import yaml
 from ansible import release
 
-from tests.helpers import playbook
-from tools import tree
+from tests.helpers import exchanges, playbook
+from tools import recordings, tree
 
 SUITES = tree.ROOT / "tests" / "acceptance"
 #: Seconds for all steps of a service.
@@ -73,6 +76,10 @@ def steps_of(
                 Step(name, module, one[name], changed=True),
                 Step(f"{name} again", module, one[name], changed=False),
             ]
+        steps += [
+            Step("use", each["module"], each["options"], changed=each.get("changed", False))
+            for each in one.get("use", ())
+        ]
         deletions = [
             Step("delete", remover, one["delete"], changed=True),
             Step("delete again", remover, one["delete"], changed=False),
@@ -93,12 +100,16 @@ def run(
     *,
     write: bool,
     only: Collection[str] = (),
+    product: str = "",
+    record: Path | None = None,
 ) -> list[Outcome]:
     """Run a suite.
 
     :param name: name of the suite
     :param connection: connection options of the server, in addition to the environment
     :param values: the values that the suite needs
+    :param product: name and version of the server, for the recording
+    :param record: file for the exchanges with the server
     """
     tree.make_importable()
     steps, deletions = steps_of(_suite(name), write=write, only=only)
@@ -108,16 +119,44 @@ def run(
         for label, step in named
     ]
     tried = tasks[: len(steps)] or [{"ansible.builtin.meta": "noop"}]
+    prefix = f"toolchain-acceptance-{secrets.token_hex(3)}"
     play = playbook.play(
         [{"name": "Try", "block": tried, "always": tasks[len(steps) :]}],
-        vars={"prefix": f"toolchain-acceptance-{secrets.token_hex(3)}", **values},
+        vars={"prefix": prefix, **values},
         module_defaults={f"group/{playbook.NAMESPACE}.{service_of(name)}": dict(connection)},
     )
-    logins = {key: text for key, text in os.environ.items() if key.startswith("TOOLCHAIN_")}
-    with tempfile.TemporaryDirectory(prefix="toolchain-acceptance-") as folder:
-        done = playbook.run(Path(folder), [play], variables=logins, seconds=_SECONDS)
+    variables = {key: text for key, text in os.environ.items() if key.startswith("TOOLCHAIN_")}
+    found: list[dict[str, Any]] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="toolchain-acceptance-") as folder,
+        exchanges.listening(found) if record else nullcontext({}) as listening,
+    ):
+        variables |= listening
+        done = playbook.run(Path(folder), [play], variables=variables, seconds=_SECONDS)
     events = {event.task: event for event in done.events}
-    return [_outcome(step, events.get(label)) for label, step in named]
+    outcomes = [_outcome(step, events.get(label)) for label, step in named]
+    if record is not None:
+        service = service_of(name)
+        dialect, account = (
+            str(
+                connection.get(option) or variables.get(f"TOOLCHAIN_{service}_{option}".upper(), "")
+            )
+            for option in ("dialect", "username")
+        )
+        head = {"service": service, "suite": name, "product": product, "dialect": dialect}
+        taken = [
+            (outcome, [each for each in found if each["task"] == label])
+            for outcome, (label, _step) in zip(outcomes, named, strict=True)
+        ]
+        recordings.write(
+            record,
+            head,
+            url=str(connection["url"]),
+            prefix=prefix,
+            values={**values, "account": account} if account else values,
+            taken=taken,
+        )
+    return outcomes
 
 
 def _suite(name: str) -> dict[str, Any]:
@@ -160,17 +199,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("url", help="address of the server")
     parser.add_argument("--write", action="store_true", help="also create, change and delete")
     parser.add_argument("--only", action="append", default=[], help="a module; may be repeated")
+    parser.add_argument("--record", type=Path, help="a file for all exchanges with the server")
+    parser.add_argument("--product", help="name and version of the server, for the recording")
     parser.add_argument("values", nargs="*", help="what the suite needs, as space=REL")
     given = parser.parse_args(arguments)
     values = dict(each.partition("=")[::2] for each in given.values)
     needs = _suite(given.service)["needs"]
     missing = {name: text for name, text in needs.items() if not values.get(name)}
     unknown = sorted(values.keys() - needs.keys())
+    if given.record and not given.product:
+        parser.error("give --product, the name and version of the server, as 'Jira 10.3.1'")
     if missing:
         parser.error("; ".join(f"give {name}=..., the {text}" for name, text in missing.items()))
     if unknown:
         parser.error(f"{', '.join(unknown)}: not known; {given.service} needs {', '.join(needs)}")
-    outcomes = run(given.service, {"url": given.url}, values, write=given.write, only=given.only)
+    outcomes = run(
+        given.service,
+        {"url": given.url},
+        values,
+        write=given.write,
+        only=given.only,
+        product=given.product or "",
+        record=given.record,
+    )
     print(table(outcomes, given.url))
     failed = sum(not one.passed for one in outcomes)
     passed = f"{len(outcomes) - failed} of {len(outcomes)} steps passed"

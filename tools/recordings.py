@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compare a recording of `make acceptance` with the sandbox, and keep it as facts and a test.
+
+    python -m tools.recordings FILE
+
+This prints the differences, copies the recording to `tests/strangers/recorded`, where a test plays
+it to the modules, and writes docs/interfaces/recordings.md. With `--compare` it only prints.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Template
+
+from sandbox.client import Sandbox
+from tests.helpers.replay import Comparison, label, members
+from tools.pseudonyms import SERVER, Interface, Pseudonyms
+from tools.tree import ROOT
+
+KEPT = ROOT / "tests" / "strangers" / "recorded"
+_SUITES = ROOT / "tests" / "acceptance"
+PAGE = ROOT / "docs" / "interfaces" / "recordings.md"
+_HEAD = """\
+# Seen on servers
+
+Written by `python -m tools.recordings`; a test compares it. Each section is a
+[recording](../recording.md) of one server, which another test plays to the modules. The mark (w)
+says that this server responded so. `{}` is a segment of a path that names an object.
+"""
+
+
+def write(
+    file: Path,
+    head: Mapping[str, Any],
+    *,
+    url: str,
+    prefix: str,
+    values: Mapping[str, str],
+    taken: Sequence[tuple[Any, Sequence[Mapping[str, Any]]]],
+) -> None:
+    """Write a recording, and print what was replaced in it.
+
+    :param head: service, suite, product and dialect
+    :param values: the values of the suite that name objects of the server
+    :param taken: the outcome of each step, and its exchanges
+    """
+    suite = yaml.safe_load((_SUITES / f"{head['suite']}.yml").read_text("utf-8"))
+    own = {text.replace("{{ prefix }}", prefix) for text in _texts([suite["read"], suite["write"]])}
+    names = Pseudonyms(
+        Interface(head["service"]), url, {text for text in own if "{{" not in text}, prefix
+    )
+    given = {name: names.string(value, name) for name, value in values.items()}
+    lines: list[Any] = [{**head, "month": f"{datetime.now(UTC):%Y-%m}", "values": given}]
+    first = min((each["begun"] for _outcome, found in taken for each in found), default=0)
+    for outcome, exchanges in taken:
+        step = outcome.step
+        options = {
+            name: _filled(value, {"prefix": prefix, **values})
+            for name, value in step.options.items()
+        }
+        lines.append(
+            {
+                "step": step.name,
+                "module": step.module,
+                "options": names.value(options),
+                "check": step.check,
+                "result": outcome.text.partition(":")[0],
+            }
+        )
+        lines += [record_of(exchange, names, first) for exchange in exchanges]
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    kinds = {kind: len(found) for kind, found in names.replaced.items() if found}
+    left_out = {name: count for name, count in names.left_out.items() if count}
+    print(f"\nReplaced in {file}: {', '.join(f'{count} {kind}' for kind, count in kinds.items())}")
+    print(
+        f"Left out: {', '.join(f'{count} {name}' for name, count in left_out.items()) or 'nothing'}"
+    )
+    print("Read the file before you send it: docs/recording.md says how.\n")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the strings in a suite, and the words in them."""
+    if isinstance(value, str):
+        yield from (value, *re.findall(r"[\w:.-]+", value))
+    elif isinstance(value, dict | list):
+        for each in (*value, *value.values()) if isinstance(value, dict) else value:
+            yield from _texts(each)
+
+
+def _filled(value: Any, variables: Mapping[str, str]) -> Any:
+    """Return an option with the values of its templates."""
+    if isinstance(value, dict):
+        return {name: _filled(each, variables) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_filled(each, variables) for each in value]
+    return Template(value).render(variables) if isinstance(value, str) else value
+
+
+def record_of(exchange: Mapping[str, Any], names: Pseudonyms, first: float) -> dict[str, Any]:
+    """Return an exchange without anything private."""
+    path = names.string(exchange["url"]).removeprefix(SERVER)
+    bodies = {}
+    times = {"begun": round(exchange["begun"] - first, 3), "seconds": round(exchange["seconds"], 3)}
+    for name, headers in (("body", "headers"), ("response", "response_headers")):
+        lower = {each.lower(): value for each, value in exchange[headers].items()}
+        if exchange[name]:
+            kind = lower.get("content-type", "")
+            bodies[name] = names.body(exchange[name], kind, path.partition("?")[0])
+        bodies[headers] = names.headers(exchange[headers])
+    parts = {name: exchange[name] for name in ("method", "status")}
+    return {**parts, "path": path, **bodies, **times}
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    """Return the lines of a recording: its head, steps, and after each step its exchanges."""
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+
+
+def table(differences: Iterable[tuple[str, str]]) -> str:
+    """Return differences as Markdown."""
+    rows = [f"| {which} | {difference} |" for which, difference in differences]
+    return "\n".join(["| request | difference |", "|---|---|", *rows])
+
+
+def page(fresh: Callable[[], Mapping[str, str]]) -> str:
+    """Return the page about all recordings.
+
+    :param fresh: resets the sandbox, and returns its addresses
+    """
+    sections = [_HEAD]
+    for file in sorted(KEPT.glob("*.jsonl")):
+        recording = read(file)
+        head, interface = recording[0], Interface(recording[0]["service"])
+        seen: dict[str, dict[str, set[str]]] = {}
+        for record in (each for each in recording if "method" in each):
+            found = seen.setdefault(label(record, interface), {"statuses": set(), "members": set()})
+            found["statuses"].add(str(record["status"]))
+            if record["status"] < 400:
+                found["members"] |= {
+                    f"`{one}`" for one in members(record, interface) if one.strip("[].*")
+                }
+        facts = [
+            f"- {which}: {', '.join(sorted(found['statuses']))}"
+            f"{': ' if found['members'] else ''}{', '.join(sorted(found['members']))} (w)"
+            for which, found in seen.items()
+        ]
+        differences = Comparison(recording, fresh()).differences
+        title = f"## {head['product']}, {head['suite']}, {head['month']}"
+        compared = table(differences) if differences else "The sandbox responds in the same way."
+        sections.append("\n\n".join([title, "\n".join(facts), compared]))
+    return "\n".join(sections) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare a recording, and keep it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--compare", action="store_true", help="keep nothing")
+    parser.add_argument("--flavour", choices=("written", "real"), default="real")
+    given = parser.parse_args(arguments)
+    recording = read(given.file)
+    with Sandbox.start(flavour=given.flavour) as sandbox:
+        found = Comparison(recording, sandbox.urls).differences
+        print(table(found) if found else f"The sandbox ({given.flavour}) responds in the same way.")
+        if not given.compare:
+            head = recording[0]
+            name = re.sub(r"[^a-z0-9.]+", "-", f"{head['suite']}-{head['product']}".lower())
+            KEPT.mkdir(exist_ok=True)
+            shutil.copy(given.file, KEPT / f"{name}.jsonl")
+
+            def fresh() -> Mapping[str, str]:
+                sandbox.reset()
+                return sandbox.urls
+
+            PAGE.write_text(page(fresh), encoding="utf-8")
+            print(f"Kept as {KEPT / name}.jsonl, which a test plays to the modules, and in {PAGE}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
