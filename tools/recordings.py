@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -35,7 +34,9 @@ _HEAD = """\
 
 Written by `python -m tools.recordings`; a test compares it. Each section is a
 [recording](../recording.md) of one server, which another test plays to the modules. The mark (w)
-says that this server responded so. `{}` is a segment of a path that names an object.
+says that this server responded so: the statuses of a request, and the members of its responses.
+`{}` is a segment of a path that names an object. The tables compare with the
+[sandbox](../sandbox.md) in the flavour `real`.
 """
 
 
@@ -65,7 +66,7 @@ def write(
     for outcome, exchanges in taken:
         step = outcome.step
         options = {
-            name: _filled(value, {"prefix": prefix, **values})
+            name: filled(value, {"prefix": prefix, **values})
             for name, value in step.options.items()
         }
         lines.append(
@@ -97,12 +98,12 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _filled(value: Any, variables: Mapping[str, str]) -> Any:
+def filled(value: Any, variables: Mapping[str, str]) -> Any:
     """Return an option with the values of its templates."""
     if isinstance(value, dict):
-        return {name: _filled(each, variables) for name, each in value.items()}
+        return {name: filled(each, variables) for name, each in value.items()}
     if isinstance(value, list):
-        return [_filled(each, variables) for each in value]
+        return [filled(each, variables) for each in value]
     return Template(value).render(variables) if isinstance(value, str) else value
 
 
@@ -128,7 +129,7 @@ def read(file: Path) -> list[dict[str, Any]]:
 
 def table(differences: Iterable[tuple[str, str]]) -> str:
     """Return differences as Markdown."""
-    rows = [f"| {which} | {difference} |" for which, difference in differences]
+    rows = [f"| `{which}` | {difference} |" for which, difference in differences]
     return "\n".join(["| request | difference |", "|---|---|", *rows])
 
 
@@ -141,24 +142,23 @@ def page(fresh: Callable[[], Mapping[str, str]]) -> str:
     for file in sorted(KEPT.glob("*.jsonl")):
         recording = read(file)
         head, interface = recording[0], Interface(recording[0]["service"])
-        seen: dict[str, dict[str, set[str]]] = {}
+        seen: dict[str, tuple[set[str], set[str]]] = {}
         for record in (each for each in recording if "method" in each):
-            found = seen.setdefault(label(record, interface), {"statuses": set(), "members": set()})
-            found["statuses"].add(str(record["status"]))
-            if record["status"] < 400:
-                found["members"] |= {
-                    f"`{one}`" for one in members(record, interface) if one.strip("[].*")
-                }
+            statuses, known = seen.setdefault(label(record, interface), (set(), set()))
+            statuses.add(str(record["status"]))
+            places = members(record, interface) if record["status"] < 400 else {}
+            known |= {one for one in places if one.strip("[]") and not re.search(r"\[\]$|\*", one)}
         facts = [
-            f"- {which}: {', '.join(sorted(found['statuses']))}"
-            f"{': ' if found['members'] else ''}{', '.join(sorted(found['members']))} (w)"
-            for which, found in seen.items()
+            f"- `{which}`: {', '.join(sorted(statuses))}"
+            + "".join(f", `{one}`" for one in sorted(known))
+            + " (w)"
+            for which, (statuses, known) in seen.items()
         ]
         differences = Comparison(recording, fresh()).differences
-        title = f"## {head['product']}, {head['suite']}, {head['month']}"
+        title = f"## {head['product']}: suite {head['suite']}, {head['month']}"
         compared = table(differences) if differences else "The sandbox responds in the same way."
-        sections.append("\n\n".join([title, "\n".join(facts), compared]))
-    return "\n".join(sections) + "\n"
+        sections.append("\n\n".join([title, "\n".join(facts), compared]) + "\n")
+    return "\n".join(sections)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -176,7 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             head = recording[0]
             name = re.sub(r"[^a-z0-9.]+", "-", f"{head['suite']}-{head['product']}".lower())
             KEPT.mkdir(exist_ok=True)
-            shutil.copy(given.file, KEPT / f"{name}.jsonl")
+            (KEPT / f"{name}.jsonl").write_bytes(given.file.read_bytes())
 
             def fresh() -> Mapping[str, str]:
                 sandbox.reset()

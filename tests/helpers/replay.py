@@ -185,7 +185,7 @@ class Comparison:
         elif isinstance(theirs, list) and isinstance(mine, list):
             named = {_identifier(each): each for each in mine}
             for number, each in enumerate(theirs):
-                same = named.get(self._swapped(_identifier(each)))
+                same = named.get(self._known.get(_identifier(each), _identifier(each)))
                 self._learn(each, mine[number] if same is None and number < len(mine) else same)
         elif isinstance(theirs, str | int) and isinstance(mine, str | int):
             text = str(theirs)
@@ -199,8 +199,8 @@ class Comparison:
                 yield from self._orders(theirs[name], mine[name], f"{place}.{name}")
         elif isinstance(theirs, list) and isinstance(mine, list):
             names = [
-                [self._swapped(_identifier(each)) for each in theirs],
-                [*map(_identifier, mine)],
+                [self._known.get(_identifier(each), _identifier(each)) for each in theirs],
+                [_identifier(each) for each in mine],
             ]
             common = set(names[0]) & set(names[1]) - {""}
             first, second = ([one for one in each if one in common] for each in names)
