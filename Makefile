@@ -21,7 +21,8 @@ help:
 	@echo 'make faults    run every module against every failing or incomplete response'
 	@echo 'make secrets   put secrets in every input and search all outputs for them'
 	@echo 'make bench     measure wall time and number of requests'
-	@echo 'make acceptance SERVICE=... URL=...  try the modules of a service on a server of your own'
+	@echo 'make acceptance SERVICE=... URL=...  try the modules of a service on a server of your own;'
+	@echo '               with RECORD=file it records what the server responded, without names'
 	@echo 'make specs FOLDER=...  compare modules and sandbox with OpenAPI documents of the vendors'
 	@echo 'make matrix    run the checks on every supported ansible-core and Python'
 	@echo 'make docs      build the documentation site in dist/docs'
@@ -76,9 +77,11 @@ bench:
 	@$(VENV_PYTHON) -m tests.benchmarks
 
 # WRITE=--write also creates, changes and deletes; VALUES names what the suite needs, as space=REL.
+# RECORD names a file for all exchanges, without anything private; it needs PRODUCT='Jira 10.3.1'.
 acceptance:
-	@tools/setup test
-	@$(VENV_PYTHON) -m tools.acceptance $(SERVICE) $(URL) $(WRITE) $(VALUES)
+	@tools/setup demo
+	@$(VENV_PYTHON) -m tools.acceptance $(SERVICE) $(URL) $(WRITE) $(VALUES) \
+		$(if $(RECORD),--record '$(RECORD)' --product '$(PRODUCT)')
 
 specs:
 	@tools/setup test

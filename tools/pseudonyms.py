@@ -21,6 +21,7 @@ from contextlib import suppress
 from datetime import date, timedelta
 from email import message_from_bytes
 from email.utils import format_datetime, parsedate_to_datetime
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -93,6 +94,12 @@ class Interface:
                 if len(found) == len(segments) and sum(found) > max(sum(best), int(start > 0)):
                     best = found
         return best
+
+
+@cache
+def interface_of(service: str) -> Interface:
+    """Return the interface of a service."""
+    return Interface(service)
 
 
 def _fit(path: Sequence[str], segments: Sequence[str]) -> list[bool] | None:

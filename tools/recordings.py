@@ -23,7 +23,7 @@ from jinja2 import Template
 
 from sandbox.client import Sandbox
 from tests.helpers.replay import Comparison, label, members
-from tools.pseudonyms import SERVER, Interface, Pseudonyms
+from tools.pseudonyms import SERVER, Pseudonyms, interface_of
 from tools.tree import ROOT
 
 KEPT = ROOT / "tests" / "strangers" / "recorded"
@@ -58,7 +58,7 @@ def write(
     suite = yaml.safe_load((_SUITES / f"{head['suite']}.yml").read_text("utf-8"))
     own = {text.replace("{{ prefix }}", prefix) for text in _texts([suite["read"], suite["write"]])}
     names = Pseudonyms(
-        Interface(head["service"]), url, {text for text in own if "{{" not in text}, prefix
+        interface_of(head["service"]), url, {text for text in own if "{{" not in text}, prefix
     )
     given = {name: names.string(value, name) for name, value in values.items()}
     lines: list[Any] = [{**head, "month": f"{datetime.now(UTC):%Y-%m}", "values": given}]
@@ -141,7 +141,7 @@ def page(fresh: Callable[[], Mapping[str, str]]) -> str:
     sections = [_HEAD]
     for file in sorted(KEPT.glob("*.jsonl")):
         recording = read(file)
-        head, interface = recording[0], Interface(recording[0]["service"])
+        head, interface = recording[0], interface_of(recording[0]["service"])
         seen: dict[str, tuple[set[str], set[str]]] = {}
         for record in (each for each in recording if "method" in each):
             statuses, known = seen.setdefault(label(record, interface), (set(), set()))

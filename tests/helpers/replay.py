@@ -16,7 +16,7 @@ import requests
 import yaml
 
 from tests.helpers import connections
-from tools.pseudonyms import Interface, parsed, rendered
+from tools.pseudonyms import Interface, interface_of, parsed, rendered
 
 _SUITES = Path(__file__).resolve().parents[1] / "acceptance"
 _SAFE = "/$:,;=@!()*'+&"
@@ -81,7 +81,7 @@ class Comparison:
         #: Values of the recording, and those of the sandbox for the same.
         mine = {**suite["sandbox"], "account": self._login.get("username", "")}
         self._known = {text: mine[name] for name, text in head["values"].items()}
-        self._interface = Interface(self._service)
+        self._interface = interface_of(self._service)
         self._session = requests.Session()
         self._session.trust_env = False
         self.differences: dict[tuple[str, str], None] = {}

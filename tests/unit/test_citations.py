@@ -125,7 +125,7 @@ def test_every_book_has_headings_and_is_cited_by_code() -> None:
 
 
 def test_every_page_of_interfaces_is_searched() -> None:
-    names = ("README.md", "documents.md", "repository_settings.md", "witnesses.md")
+    names = ("README.md", "documents.md", "recordings.md", "repository_settings.md", "witnesses.md")
     without_facts = {INTERFACES / name for name in names}
     assert set(INTERFACES.glob("*.md")) == {*without_facts, *BOOKS} - {DOCS / "contract.md"}
 

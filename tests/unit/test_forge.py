@@ -198,6 +198,16 @@ def test_form_asks_for_what_a_report_needs() -> None:
     assert fields["secrets"]["attributes"]["options"][0]["required"] is True
 
 
+def test_form_asks_for_a_recording_that_somebody_has_read() -> None:
+    form = yaml.safe_load((FORGE / "ISSUE_TEMPLATE" / "server.yml").read_text(encoding="utf-8"))
+    fields = {element["id"]: element for element in form["body"] if "id" in element}
+    assert list(fields) == ["server", "version", "table", "recording", "checked"]
+    required = [name for name, field in fields.items() if field.get("validations")]
+    assert required == ["server", "version", "table", "recording"]
+    assert fields["checked"]["attributes"]["options"][0]["required"] is True
+    assert "docs/recording.md" in form["body"][0]["attributes"]["value"]
+
+
 def test_vulnerabilities_go_another_way() -> None:
     chooser = yaml.safe_load((FORGE / "ISSUE_TEMPLATE" / "config.yml").read_text(encoding="utf-8"))
     assert chooser["contact_links"][0]["url"].endswith("/security/policy")

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from base64 import b64encode
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from functools import cache
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -15,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.pseudonyms import LEFT_OUT, SERVER, Interface, Pseudonyms
+from tools import tree
+from tools.pseudonyms import LEFT_OUT, SERVER, Pseudonyms, interface_of
 from tools.recordings import record_of
 
 URL = "https://ci.acme-bakery.example/tools"
@@ -31,14 +33,8 @@ NAMES = st.builds(
 )
 
 
-@cache
-def interface(service: str) -> Interface:
-    """Return an interface that is read once."""
-    return Interface(service)
-
-
 def pseudonyms(service: str) -> Pseudonyms:
-    return Pseudonyms(interface(service), URL, {"one", "acceptance"}, PREFIX)
+    return Pseudonyms(interface_of(service), URL, {"one", "acceptance"}, PREFIX)
 
 
 def places(one: str, two: str) -> list[tuple[str, bytes]]:
@@ -197,3 +193,14 @@ def test_values_of_the_suite_and_their_digests_are_kept() -> None:
     }
     assert names.value(kept) == kept
     assert "one" not in names.text("one of our secrets").split()
+
+
+def test_acceptance_needs_only_the_packages_of_the_demo() -> None:
+    blocked = ["pytest", "hypothesis", "jsonschema", "trustme", "jira", "mypy"]
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({blocked!r}))\n"
+        "import tools.acceptance, tools.recordings"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tree.ROOT, check=True)
+    recipe = (tree.ROOT / "Makefile").read_text("utf-8").partition("\nacceptance:\n")[2]
+    assert recipe.startswith("\t@tools/setup demo\n")

@@ -16,7 +16,7 @@ import yaml
 from sandbox.client import Sandbox
 from tests.helpers import connections, hudson, installed, nginx, registry, replay
 from tools import acceptance, recordings
-from tools.pseudonyms import Interface
+from tools.pseudonyms import interface_of
 
 Fresh = Callable[[str], Sandbox]
 REGISTRY = installed.program("docker-registry")
@@ -35,7 +35,7 @@ def failed(outcomes: list[acceptance.Outcome]) -> list[acceptance.Outcome]:
 def responses(file: Path) -> dict[str, set[int]]:
     """Return the statuses of each request in a recording."""
     head, *rest = recordings.read(file)
-    interface = Interface(head["service"])
+    interface = interface_of(head["service"])
     found: dict[str, set[int]] = defaultdict(set)
     for record in rest:
         if "method" in record:

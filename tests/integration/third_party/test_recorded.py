@@ -86,6 +86,8 @@ def test_modules_read_what_a_server_responded(
             login |= {} if "ltoken" in login else {"password": LEFT_OUT}
         for step, exchanges in steps_of(recording):
             player.left = list(exchanges)
+            if any(one["path"] == "/scriptText" for one in exchanges):
+                continue  # the results of scripts are replaced as a whole
             cached_session.cache_clear()  # each task of a play has a session of its own
             arguments = {**login, **step["options"], "_ansible_check_mode": step["check"]}
             result = in_process.run(step["module"], arguments)
