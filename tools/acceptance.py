@@ -18,7 +18,6 @@ import secrets
 import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -129,9 +128,9 @@ def run(
     found: list[dict[str, Any]] = []
     with (
         tempfile.TemporaryDirectory(prefix="toolchain-acceptance-") as folder,
-        exchanges.listening(found) if record else nullcontext({}) as listening,
+        exchanges.listening(found) as listening,
     ):
-        variables |= listening
+        variables |= listening if record else {}
         done = playbook.run(Path(folder), [play], variables=variables, seconds=_SECONDS)
     events = {event.task: event for event in done.events}
     outcomes = [_outcome(step, events.get(label)) for label, step in named]

@@ -395,11 +395,11 @@ def parsed(data: bytes, kind: str) -> dict[str, Any]:
     return {"text": text}
 
 
-def rendered(body: Mapping[str, Any], kind: str = "") -> bytes:
+def rendered(body: Mapping[str, Any]) -> bytes:
     """Return the bytes of a recorded body."""
     ((form, value),) = body.items()
     if form == "bytes":
-        return b"\0" * value
+        return bytes(value)
     if form == "json":
         return json.dumps(value).encode()
     if form == "lines":

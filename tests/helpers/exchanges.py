@@ -21,10 +21,11 @@ def passed_to(send: Send) -> Iterator[None]:
     """Call `send` with each exchange in this process and its forks, until the block ends."""
     # importable in plays and tests only
     from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http import (
+        bodies,
         connections,
     )
 
-    class Passing(connections.Incoming):
+    class Passing(bodies.Incoming):
         """A response that is passed on when its body has been read."""
 
         def __init__(self, response: Any, *arguments: Any) -> None:
@@ -50,7 +51,7 @@ def passed_to(send: Send) -> Iterator[None]:
                 yield chunk
             send({**self._exchange, "response": content})
 
-    plain = connections.DeadlineAdapter.send
+    plain: Callable[..., Any] = connections.DeadlineAdapter.send
 
     def timed(adapter: Any, *arguments: Any, **options: Any) -> Any:
         begun = time.monotonic()

@@ -104,8 +104,8 @@ class Comparison:
             for part in body.get("parts", ())
         ]
         data = b"" if files else rendered(body)
-        if files:
-            del headers["content-type"]
+        for name in ("content-length", *(["content-type"] if files else [])):
+            headers.pop(name, None)
         if "form" in body:
             login = {"user": self._login.get("username"), "ltoken": self._login.get("ltoken")}
             data = self._form(body["form"], login if self._service == "analysis" else {}).encode()
@@ -116,7 +116,7 @@ class Comparison:
             method, self._url + target, headers, files, data, auth=user if user[1] else None
         )
         response = self._session.send(request.prepare(), allow_redirects=False, timeout=60)
-        mine = {
+        mine: dict[str, Any] = {
             "status": response.status_code,
             "response_headers": {k.lower(): v for k, v in response.headers.items()},
         }
