@@ -363,7 +363,8 @@
     // the blanks are for the name that screen readers say
     row.details = node("details", "", node("summary", "", ...age(row.finding), sign, node("span", "heard", `${titles[row.group]}: `),
       node("span", "kind", kind), " ", node("bdi", "name", name), " ", node("span", "text", ...change),
-      ...(severalHosts ? [" ", node("span", "host faint", row.finding.host)] : [])), row.body);
+      // all other rows are below a heading with their host
+      ...(severalHosts && isServer(row) ? [" ", node("span", "host faint", row.finding.host)] : [])), row.body);
     row.details.id = row.finding.id || "";
     row.details.addEventListener("toggle", () => { if (row.details.open) fill(row); });
     row.place = node("li", "", row.details);
