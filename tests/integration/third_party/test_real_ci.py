@@ -7,6 +7,8 @@ Hudson and a current server.
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,14 @@ import pytest
 import requests
 import yaml
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_node import (
+    NodeStore,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
+    resolve,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from sandbox.client import Sandbox
 from tests.helpers import hudson, installed, playbook
 
@@ -435,6 +445,20 @@ def test_sandbox_responds_like_hudson(
     real = _answers(ci_server)
     for each, wanted, found in zip(RAW["requests"], real, played, strict=True):
         assert (found == wanted) is ("differs" not in each), (each["ask"], wanted, found)
+
+
+def test_nodes_have_the_system_that_a_monitor_measured(ci_server: hudson.Hudson) -> None:
+    given: dict[str, Any] = {"url": ci_server.url, "username": hudson.USER}
+    given |= {"password": hudson.PASSWORD, "timeout": 30.0, "retries": 0, "retry_max_wait": 0.0}
+    connection = resolve(SERVICES["ci"], given.get, environ={})
+    store = NodeStore(Task(connection, lambda text: None, read_only=True))
+    for _attempt in range(150):  # the monitor measures after the first request
+        (node,) = store.all()
+        if node.system:
+            break
+        time.sleep(0.2)
+    assert re.fullmatch(r"Linux \(\w+\)", node.system)
+    assert (node.name, node.offline, node.executors) == ("master", False, 4)
 
 
 def test_no_secret_is_shown(run: playbook.Run) -> None:
