@@ -103,9 +103,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.json_text import (
+    json_objects,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds import trace
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.client import objects
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.client import (
     TrackerClient,
 )
@@ -208,7 +210,7 @@ def _issues(
     recorded = {
         str(issue["key"]): issue
         for listed in lists
-        for issue in objects(listed.get("affectedIssues"))
+        for issue in json_objects(listed.get("affectedIssues"))
         if issue.get("key")
     }
     named = [key for commit in commits or [] for key in _KEY.findall(commit["message"])]

@@ -17,7 +17,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.bookkeepin
     StepError,
     perform,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.objects import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.task_findings import (
     differing,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.steps.table import SUBJECTS

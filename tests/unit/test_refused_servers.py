@@ -14,7 +14,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.refused_se
     Server,
     refusal_of,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import objects
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import task_findings
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
     Contents,
 )
@@ -120,15 +120,15 @@ def test_other_tasks_wait_for_the_first_response() -> None:
     ],
 )
 def test_objects_of_a_task_are_counted(module: str, options: dict[str, Any], count: int) -> None:
-    assert objects.expected(module, options) == count
-    (found,) = objects.failed(module, {"msg": "no", "error": AUTH}, options, "a task")
+    assert task_findings.expected(module, options) == count
+    (found,) = task_findings.failed(module, {"msg": "no", "error": AUTH}, options, "a task")
     assert (found["refused"], found["count"]) == ("login refused (401)", count)
 
 
 def test_entry_that_could_not_be_sent_is_not_a_finding_of_its_own() -> None:
     rows = [{"name": "a", "action": "created", "error": {**NETWORK, "msg": "lost"}}]
     result = {"msg": "1 of 1 failed", "error": {"kind": "rejected"}, "results": rows}
-    (found,) = objects.failed("ci_node", result, {}, "a task")
+    (found,) = task_findings.failed("ci_node", result, {}, "a task")
     assert (found["refused"], found["count"]) == ("connection refused", 1)
 
 

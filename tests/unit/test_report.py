@@ -17,7 +17,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import fin
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
     ignored,
     links,
-    objects,
+    task_findings,
     terminal,
     texts,
     tickets,
@@ -274,7 +274,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("what", RESULTS)
 def test_result_gives_its_objects(what: str) -> None:
     module, result, options, expected = RESULTS[what]
-    assert told(objects.compared(module, result, options, "the task")) == expected
+    assert told(task_findings.compared(module, result, options, "the task")) == expected
 
 
 def test_objects_of_every_writing_module_are_known() -> None:
@@ -284,7 +284,7 @@ def test_objects_of_every_writing_module_are_known() -> None:
 
 def test_cleanup_lists_a_thousand_items_and_the_rest_as_a_number() -> None:
     items = [{"repo": "r", "path": str(n), "reason": "old"} for n in range(1234)]
-    found = objects.compared("artifact_cleanup", {"deleted": items}, {}, "Clean")
+    found = task_findings.compared("artifact_cleanup", {"deleted": items}, {}, "Clean")
     assert len(found) == 1001
     assert (found[-1]["text"], found[-1]["before"]) == (
         "item 234 more: not wanted",
@@ -339,7 +339,7 @@ FAILURES: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("what", FAILURES)
 def test_failure_is_reported(what: str) -> None:
     module, result, options, expected = FAILURES[what]
-    assert told(objects.failed(module, result, options, "the task")) == expected
+    assert told(task_findings.failed(module, result, options, "the task")) == expected
 
 
 def test_refused_change_is_a_difference_of_a_drift() -> None:
@@ -348,23 +348,23 @@ def test_refused_change_is_a_difference_of_a_drift() -> None:
     row = {"name": "a", "action": "updated", "changes": [change], "error": error}
     fine = {"name": "b", "action": "unchanged", "changes": []}
     result = {"msg": "1 of 2 failed", "error": error, "results": [row, fine]}
-    found = objects.failed("ci_credential", result, {}, "the task", check=True)
+    found = task_findings.failed("ci_credential", result, {}, "the task", check=True)
     assert told(found) == [
         "credential a: differs in description; set login_password (update, drift)",
         "credential b: as wanted (none, ok)",
     ]
     assert (found[0]["before"], found[0]["after"]) == ({"description": "x"}, {"description": "y"})
-    assert told(objects.failed("ci_credential", result, {}, "the task"))[0] == (
+    assert told(task_findings.failed("ci_credential", result, {}, "the task"))[0] == (
         "credential a: set login_password (none, failed)"
     )
     changes = [{"path": "jenkins.m", "before": 1, "after": 2}]
     one = {"msg": "would remove a", "error": error, "changes": changes}
     one["configuration"] = {"name": "jenkins"}
-    assert told(objects.failed("ci_configuration", one, {}, "the task", check=True)) == [
+    assert told(task_findings.failed("ci_configuration", one, {}, "the task", check=True)) == [
         "configuration jenkins: differs in jenkins.m; would remove a (update, drift)"
     ]
     one["error"] = {"kind": "server"}
-    assert told(objects.failed("ci_configuration", one, {}, "the task", check=True)) == [
+    assert told(task_findings.failed("ci_configuration", one, {}, "the task", check=True)) == [
         "configuration jenkins: would remove a (none, failed)"
     ]
 

@@ -33,7 +33,7 @@ from ...module_utils._lib.core.module.sealing import ARGUMENT
 from ...module_utils._lib.core.progress import progress_to
 from ...module_utils._lib.core.times import not_built
 from . import ansible_internals, interpreters, lookup_cache, refused_servers, variables
-from .report import objects, switch, writing
+from .report import switch, task_findings, writing
 
 # Import the runner and `requests` before Ansible forks the workers, to save time in each worker.
 _UTILS = "ansible_collections.delivery.toolchain.plugins.module_utils._lib"
@@ -242,7 +242,7 @@ class Action(ansible_internals.HookedAction):
             " task sent nothing",
             "error": error,
             "http": Accounting().as_dict(),
-            "not_compared": objects.expected(module, arguments),
+            "not_compared": task_findings.expected(module, arguments),
             "invocation": {"module_args": {"url": server.url}},
         }
 

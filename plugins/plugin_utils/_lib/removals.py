@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...module_utils._lib.core.errors import shorten
+from ...module_utils._lib.core.json_text import json_objects
 from . import kinds
 from .described import Values
 from .desired_state import identity_of, key_of, name_of
@@ -376,10 +377,7 @@ def _names_of_page(entry: Mapping[str, Any]) -> Iterator[Name]:
 
 
 def _entries(values: Values, service: str, kind: str) -> list[Entry]:
-    listed = values.get(service, {}).get(kind)
-    return (
-        [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
-    )
+    return json_objects(values.get(service, {}).get(kind))
 
 
 def _plain(value: Any) -> str:

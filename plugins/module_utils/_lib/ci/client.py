@@ -141,11 +141,6 @@ def part(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def objects(value: object) -> list[Mapping[str, Any]]:
-    """Return the JSON objects in a list. Return an empty list if `value` is not a list."""
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
 def describe(response: Response) -> str:
     """Return the server's error message.
 

@@ -93,3 +93,8 @@ def require_depth(value: Any, most: int) -> None:
         if not level:
             return
     raise TooDeep
+
+
+def json_objects(value: object) -> list[Mapping[str, Any]]:
+    """Return the JSON objects in a list. Return an empty list if `value` is not a list."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

@@ -28,10 +28,11 @@ from ..core.json_text import (
     TooDeep,
     as_text,
     has_surrogates,
+    json_objects,
     require_depth,
     without_surrogates,
 )
-from .client import RepoClient, objects
+from .client import RepoClient
 
 _PATH = "api/search/aql"
 #: Maximum number of buffered characters, which limits the length of a single value.
@@ -144,7 +145,7 @@ def path_in(row: Mapping[str, Any]) -> str:
 def properties_in(row: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the property values of a row by name; a row has one `key` and `value` per value."""
     found: dict[str, list[str]] = {}
-    for entry in objects(row.get("properties")):
+    for entry in json_objects(row.get("properties")):
         found.setdefault(as_text(entry.get("key")), []).append(as_text(entry.get("value")))
     return found
 

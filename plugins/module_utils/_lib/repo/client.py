@@ -17,6 +17,7 @@ from ..core import address
 from ..core.errors import ToolchainError, error_text, invalid, looks_like_html
 from ..core.globs import has_wildcards
 from ..core.http.messages import Response, expected, json_or_none, unexpected_body
+from ..core.json_text import json_objects
 from ..core.module.task import Task
 from .service import platform_of
 
@@ -433,7 +434,7 @@ class PlatformClient:
 def _has_platform_error(response: Response) -> bool:
     """Return whether the body is an error in the format of the platform's other APIs."""
     decoded = json_or_none(response.body)
-    found = objects(decoded.get("errors")) if isinstance(decoded, Mapping) else []
+    found = json_objects(decoded.get("errors")) if isinstance(decoded, Mapping) else []
     return any(isinstance(record.get(member), str) for record in found for member in _PLATFORM_KEYS)
 
 
@@ -476,11 +477,6 @@ def object_of(response: Response, wanted: str) -> Mapping[str, Any]:
     return found
 
 
-def objects(value: Any) -> list[Mapping[str, Any]]:
-    """Return the items of a JSON list that are objects; empty if the value is not a list."""
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
 def objects_of(response: Response, member: str, wanted: str) -> list[Mapping[str, Any]]:
     """Return the objects in the list `member` of a JSON response; empty if it is `null`.
 
@@ -499,7 +495,7 @@ def listed_objects(response: Response, listed: Any, wanted: str) -> list[Mapping
     """
     if not isinstance(listed, (list, type(None))):
         raise unexpected_body(response, wanted)
-    return objects(listed)
+    return json_objects(listed)
 
 
 def segments(path: str) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any
 from ..core import address
 from ..core.errors import ToolchainError, error_text, invalid
 from ..core.http.messages import Response, expected
-from ..core.json_text import as_text
-from .client import RepoClient, object_of, objects
+from ..core.json_text import as_text, json_objects
+from .client import RepoClient, object_of
 
 #: Statuses after which it stays unknown whether a repository exists.
 _UNVERIFIABLE = frozenset({400, 404, 405})
@@ -133,7 +133,7 @@ def listed(
         raise response.error(
             "not_found", "there is no repository manager at this address: check url"
         )
-    return response, objects(expected(response, list, "a list of repositories"))
+    return response, json_objects(expected(response, list, "a list of repositories"))
 
 
 def kinds_of(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:

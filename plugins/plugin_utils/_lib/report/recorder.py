@@ -30,7 +30,7 @@ from ....module_utils._lib.core.secret import (
 from .. import ansible_internals, findings, kinds
 from ..descriptors import descriptor_of
 from ..services import SERVICES
-from . import objects
+from . import task_findings
 from .contents import Contents, now
 from .since import finding_id
 
@@ -107,7 +107,7 @@ class Recorder:
         if module.endswith(_EXPORT):
             self._exports[host, service] = name
         title, check = self._title(task, result), boolean(task.check_mode or False, strict=False)
-        read = objects.failed if failed else objects.compared
+        read = task_findings.failed if failed else task_findings.compared
         found = read(module, result, options, title, check=check)
         if result.get("plan_skipped"):
             place = {"host": host, "service": service, "server": self._line(server)}

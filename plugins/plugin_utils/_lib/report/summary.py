@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from ....module_utils._lib.core.json_text import json_objects
 from ..sentence_error import SentenceError
 from .contents import FORMAT, KEYS
 from .since import finding_id
@@ -85,7 +86,7 @@ def read(
         summary["check"] = summary["check"] and bool(report.get("check"))
         summary["hosts"] = sorted({*summary["hosts"], *hosts})
         summary["findings"] += report["findings"]
-        summary["unread"] += [finding_id(finding) for finding in _mappings(report.get("unread"))]
+        summary["unread"] += [finding_id(finding) for finding in json_objects(report.get("unread"))]
         summary["unchanged"] += _unchanged(report)
     for host in sorted(set(expected) - set(summary["hosts"])):
         text = "is in no report; check that its run has ended, and the folder of its report"
@@ -156,10 +157,6 @@ def _finding(finding: Mapping[str, Any]) -> dict[str, Any]:
     if not _is_count(found.get("not_compared", 0)):
         del found["not_compared"]
     return found
-
-
-def _mappings(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def _time(report: Mapping[str, Any]) -> datetime:

@@ -15,7 +15,7 @@ from ansible.utils.display import Display
 from ....module_utils._lib.core.errors import printable
 from ....module_utils._lib.core.times import age_of
 from .. import enforcement, variables
-from ..report import contents, ignored, objects, sealed, summary, switch, terminal, writing
+from ..report import contents, ignored, sealed, summary, switch, task_findings, terminal, writing
 from .plans import approval_rules, found_so_far, seal_key
 from .run import LONGEST, Result, Run, StepError
 
@@ -41,8 +41,8 @@ def findings(
     known = [(one["applied_by"], one) for one in applied if "applied_by" in one]
     rows += [(by["module"], {**by["names"], **one}) for by, one in known]
     for module, values in rows:
-        refused = objects.refused(module, values) if run.check_mode else []
-        found += refused or objects.differing(module, values)
+        refused = task_findings.refused(module, values) if run.check_mode else []
+        found += refused or task_findings.differing(module, values)
         if values.get("failed") and not refused:
             failures.append(values.get("msg"))
     # a script has read the version of Java: the report has its result from no module

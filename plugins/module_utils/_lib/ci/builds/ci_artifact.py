@@ -27,12 +27,13 @@ from ...core.http.file_download import (
 )
 from ...core.http.messages import REDIRECTS, Response
 from ...core.http.transport import Transport
+from ...core.json_text import json_objects
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.transfer_progress import TransferProgress
 from ...core.module.typed_options import Option, PathText, Positive
 from ...core.plan import Plan
-from ..client import SEES_JOB, object_of, objects, server_of
+from ..client import SEES_JOB, object_of, server_of
 from ..job_address import JobName, build_path, build_segment, job_of
 from ..service import SERVICE
 from . import records
@@ -76,14 +77,14 @@ def artifacts_of(shown: Mapping[str, Any]) -> list[Artifact]:
     """Return the artifacts of a build in the order of the response, without duplicate paths."""
     recorded: dict[str, set[str]] = {}
     named: dict[str, set[str]] = {}
-    for entry in objects(shown.get("fingerprint")):
+    for entry in json_objects(shown.get("fingerprint")):
         name, digest = str(entry.get("fileName")), str(entry.get("hash"))
         if _DIGEST.fullmatch(digest):
             recorded.setdefault(name, set()).add(digest.lower())
             named.setdefault(name.rpartition("/")[2], set()).add(digest.lower())
     paths = dict.fromkeys(
         str(entry["relativePath"])
-        for entry in objects(shown.get("artifacts"))
+        for entry in json_objects(shown.get("artifacts"))
         if entry.get("relativePath")
     )
     counted = Counter(path.rpartition("/")[2] for path in paths)

@@ -22,8 +22,9 @@ from ...core.concurrency import bounded
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
+from ...core.json_text import json_objects
 from ...core.progress import PollInterval
-from ..client import object_of, objects, part
+from ..client import object_of, part
 from ..job_address import Job, build_path, same_job
 from ..waiting import Outage, patience
 from . import records
@@ -280,7 +281,7 @@ class FollowedBuild:
             self._find_again(item)
             return
         shown = object_of(response)
-        listed = [typed(build) for build in objects(shown.get("builds"))]
+        listed = [typed(build) for build in json_objects(shown.get("builds"))]
         ours = next((build for build in listed if build.get("queueId") == item), {})
         number = number_of(ours.get("number"))
         if listed and not any(build.get("queueId") for build in listed):

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 
 from ...core.errors import ToolchainError, invalid, quoted
 from ...core.http.multipart import FilePart
-from ...core.json_text import as_text
+from ...core.json_text import as_text, json_objects
 from ...core.module.typed_options import Option
 from ...core.secret import MASK
-from ..client import objects, part
+from ..client import part
 
 #: Option type for parameter values.
 Parameters = Annotated[dict[str, Any], Option(values="text", private=True)]
@@ -105,8 +105,8 @@ def definitions_of(job: Mapping[str, Any]) -> tuple[ParameterDefinition, ...] | 
     if not isinstance(properties, list):
         return None
     found: dict[str, ParameterDefinition] = {}
-    for holder in (*objects(properties), *objects(job.get("actions"))):
-        for entry in objects(holder.get("parameterDefinitions")):
+    for holder in (*json_objects(properties), *json_objects(job.get("actions"))):
+        for entry in json_objects(holder.get("parameterDefinitions")):
             default = part(entry.get("defaultParameterValue"))
             choices = entry.get("choices")
             definition = ParameterDefinition(
@@ -243,9 +243,9 @@ def values_of(shown: Mapping[str, Any]) -> dict[str, Any]:
     no values of password and file parameters.
     """
     found: dict[str, Any] = {}
-    for action in objects(shown.get("actions")):
+    for action in json_objects(shown.get("actions")):
         values: dict[str, list[Any]] = {}
-        for entry in objects(action.get("parameters")):
+        for entry in json_objects(action.get("parameters")):
             values.setdefault(as_text(entry.get("name")), []).append(_value_of(entry))
         found |= {name: each if len(each) > 1 else each[0] for name, each in values.items()}
     return found
@@ -290,8 +290,8 @@ def displayed(shown: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameter names and values of a build, with masked passwords."""
     passwords = {
         as_text(entry.get("name"))
-        for action in objects(shown.get("actions"))
-        for entry in objects(action.get("parameters"))
+        for action in json_objects(shown.get("actions"))
+        for entry in json_objects(action.get("parameters"))
         if "Password" in str(entry.get("_class"))
     }
     return {name: MASK if name in passwords else value for name, value in values_of(shown).items()}

@@ -17,8 +17,9 @@ from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import REDIRECTS, Response
 from ...core.http.transport import Transport
 from ...core.http.writes import Verify
+from ...core.json_text import json_objects
 from ...core.progress import PollInterval
-from ..client import REDIRECTED, object_of, objects, part, refuse_page
+from ..client import REDIRECTED, object_of, part, refuse_page
 from ..job_address import Job, same_job
 from . import records
 
@@ -136,7 +137,7 @@ class QueueItem:
         if response.status == 404:
             query = {"tree": f"builds[{records.BUILD_FIELDS}]{{0,{records.NEWEST}}}"}
             response = self._server.read(self.purpose, f"{self._job.path}/api/json", query=query)
-            for build in map(records.typed, objects(object_of(response).get("builds"))):
+            for build in map(records.typed, json_objects(object_of(response).get("builds"))):
                 if build.get("queueId") == self.number and build.get("number") is not None:
                     return ItemState(waits=False, number=int(build["number"]))
             raise response.error(

@@ -12,9 +12,10 @@ from typing import Any, Literal
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
+from ...core.json_text import json_objects
 from ...core.module.task import Task
 from ...core.times import iso, moment_of
-from ..client import object_of, objects, part, server_of
+from ..client import object_of, part, server_of
 from ..job_address import Job, build_path, job_of, same_job
 from . import parameters
 
@@ -32,14 +33,14 @@ def pending_inputs(build: Mapping[str, Any]) -> list[dict[str, Any]]:
     with `name` and `type`.
     """
     found = []
-    for action in objects(build.get("actions")):
-        for execution in objects(action.get("executions")):
+    for action in json_objects(build.get("actions")):
+        for execution in json_objects(action.get("executions")):
             asked = execution.get("input")
             if execution.get("settled") is True or not isinstance(asked, Mapping):
                 continue
             fields = [
                 {"name": str(entry.get("name")), "type": str(entry.get("type"))}
-                for entry in objects(asked.get("parameters"))
+                for entry in json_objects(asked.get("parameters"))
             ]
             texts = {name: asked.get(name) for name in ("message", "ok", "submitter")}
             id_ = str(asked.get("id") or execution.get("id"))
@@ -192,7 +193,7 @@ def job_object(
 def listed(shown: Mapping[str, Any], wanted: str = "builds") -> list[dict[str, Any]]:
     """Return the builds of a job, newest first. A server that ignores `tree` may return all."""
     found = shown.get(wanted) or shown.get("builds") or shown.get("allBuilds") or []
-    known = [typed(build) for build in objects(found)]
+    known = [typed(build) for build in json_objects(found)]
     known = [build for build in known if build.get("number") is not None]
     return sorted(known, key=lambda build: int(build["number"]), reverse=True)
 
@@ -260,7 +261,7 @@ def queue(
     )
     if response.status != 200:
         return None
-    items = [typed(item) for item in objects(object_of(response).get("items"))]
+    items = [typed(item) for item in json_objects(object_of(response).get("items"))]
     return [item for item in items if item.get("id") is not None]
 
 
@@ -307,8 +308,8 @@ def users_of(shown: Mapping[str, Any]) -> set[str]:
     """Return the users who started a build or queue item."""
     return {
         str(cause["userId"]).casefold()
-        for action in objects(shown.get("actions"))
-        for cause in objects(action.get("causes"))
+        for action in json_objects(shown.get("actions"))
+        for cause in json_objects(action.get("causes"))
         if cause.get("userId")
     }
 
@@ -500,8 +501,8 @@ def _commits(shown: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the commits of a build. Server fact [ci-27]: depending on the kind of job, a build has
     `changeSet` (an object) or `changeSets` (a list).
     """
-    sets = [part(shown.get("changeSet")), *objects(shown.get("changeSets"))]
-    for record in (change for changes in sets for change in objects(changes.get("items"))):
+    sets = [part(shown.get("changeSet")), *json_objects(shown.get("changeSets"))]
+    for record in (change for changes in sets for change in json_objects(changes.get("items"))):
         known = (record.get(name) for name in ("commitId", "revision", "id"))
         yield {
             "id": next((str(value) for value in known if value), None),

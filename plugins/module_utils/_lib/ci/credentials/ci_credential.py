@@ -14,7 +14,7 @@ from ...core.address import path
 from ...core.errors import ToolchainError, invalid, quoted
 from ...core.files import read_bytes
 from ...core.http.writes import Verify
-from ...core.json_text import as_text
+from ...core.json_text import as_text, json_objects
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -23,7 +23,7 @@ from ...core.object_names import object_name
 from ...core.operations.objects import Item, ItemKind, Objects, entries_of
 from ...core.plan import Change, Plan, plan, remaining
 from .. import client
-from ..client import READ_SERVER, VIEW_CREDENTIALS, ServerObjects, objects, part, server_of
+from ..client import READ_SERVER, VIEW_CREDENTIALS, ServerObjects, part, server_of
 from ..job_address import job_of
 from ..service import SERVICE
 from ..xml_reader import XmlElement, put, text_of
@@ -235,7 +235,9 @@ class CredentialStores:
                     "protocol", f"{purpose}: the response has no list of credentials"
                 )
             found += [
-                replace(location, id=str(obj["id"])) for obj in objects(listed) if obj.get("id")
+                replace(location, id=str(obj["id"]))
+                for obj in json_objects(listed)
+                if obj.get("id")
             ]
         return found
 
@@ -260,7 +262,7 @@ class CredentialStores:
             found = None if store is None else store.get("domains")
             names = set(found) if isinstance(found, Mapping) else None
             if isinstance(found, list):
-                names = {as_text(obj.get("urlName")) for obj in objects(found)}
+                names = {as_text(obj.get("urlName")) for obj in json_objects(found)}
             self._domains[location.folder] = names
         return self._domains[location.folder]
 

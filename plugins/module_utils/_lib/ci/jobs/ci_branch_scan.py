@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
+from ...core.json_text import json_objects
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Seconds
@@ -24,7 +25,6 @@ from ..client import (
     SEES_JOB,
     is_computed,
     object_of,
-    objects,
     require_confirmation,
     server_of,
 )
@@ -257,4 +257,4 @@ def _branches(shown: Mapping[str, Any]) -> list[str]:
     """Return the decoded names of the branches. Server fact [ci-5]: job names of branches are
     percent-encoded.
     """
-    return sorted(unquote(str(obj.get("name"))) for obj in objects(shown.get("jobs")))
+    return sorted(unquote(str(obj.get("name"))) for obj in json_objects(shown.get("jobs")))

@@ -14,7 +14,7 @@ from ...core.errors import Kind, ToolchainError, invalid, listed, shorten
 from ...core.files import read_text
 from ...core.http.messages import json_or_none
 from ...core.http.writes import Verify
-from ...core.json_text import as_text
+from ...core.json_text import as_text, json_objects
 from ...core.module.authorship import Author, authors_of
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
@@ -23,7 +23,7 @@ from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
 from ...core.verification import not_saved, not_taken, without_effect
 from .. import client
-from ..client import FOLDER, SEES_JOB, ServerObjects, is_computed, objects, part, server_of
+from ..client import FOLDER, SEES_JOB, ServerObjects, is_computed, part, server_of
 from ..job_address import Job, JobName, job_of
 from ..service import SERVICE
 from ..xml_reader import KEPT, UnreadableXml
@@ -471,7 +471,7 @@ class CiJobOperation:
         if "jobs" not in shown:
             yield job
         elif depth < _DEEPEST:
-            for obj in objects(shown["jobs"]):
+            for obj in json_objects(shown["jobs"]):
                 if obj.get("name"):
                     yield from self._below(job.below(str(obj["name"])), depth + 1)
 

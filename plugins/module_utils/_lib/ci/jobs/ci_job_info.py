@@ -15,6 +15,7 @@ from ...core.address import path as path_segment
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import Response, unexpected_body
 from ...core.http.transport import Transport
+from ...core.json_text import json_objects
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -29,7 +30,6 @@ from ..client import (
     is_computed,
     is_folder,
     object_of,
-    objects,
     server_of,
 )
 from ..job_address import Job, JobName, build_segment, job_of
@@ -126,7 +126,7 @@ class CiJobInfoOperation(ReadOnly):
         if self._build is not None:
             path = f"{self._job.path}/{self._build}"
             shown = self._read(path, query)
-            actions = objects(shown.get("actions"))
+            actions = json_objects(shown.get("actions"))
             has_them = tree is None or any("parameters" in action for action in actions)
             source = shown if has_them else self._read(path, {"tree": _PARAMETERS})
             values.update(build=shown, parameters=parameters.displayed(source))
@@ -157,7 +157,7 @@ class CiJobInfoOperation(ReadOnly):
         listed = object_of(response).get("jobs")
         if not isinstance(listed, list):
             raise response.error("protocol", "the response has no list of jobs: check url")
-        for shown in objects(listed):
+        for shown in json_objects(listed):
             names = (*above, str(shown.get("name")))
             has_jobs = is_folder(shown)
             fields = {name: shown[name] for name in ("url", "color", "_class") if name in shown}
@@ -273,7 +273,7 @@ def _read_builds(
             f"the server does not support allBuilds. It returned only the newest {len(builds)}"
             " builds; older builds may exist",
         )
-    return [parameters.masked(build) for build in objects(builds)]
+    return [parameters.masked(build) for build in json_objects(builds)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,8 +291,8 @@ def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, A
     server, purpose = server_of(task), f"reading build {segment} of the job '{job.name}'"
     response = records.build_response(server, purpose, job, segment, _PARAMETERS)
     shown = object_of(response)
-    actions = objects(shown.get("actions"))
-    listed = [entry for action in actions for entry in objects(action.get("parameters"))]
+    actions = json_objects(shown.get("actions"))
+    listed = [entry for action in actions for entry in json_objects(action.get("parameters"))]
     if "actions" not in shown or not all("name" in entry for entry in listed):
         raise response.error("protocol", "the response does not contain the build parameters")
     return parameters.displayed(shown)

@@ -13,13 +13,14 @@ from ansible.module_utils.common.yaml import HAS_YAML, yaml_dump
 from ...core.errors import ToolchainError, invalid, listed, shorten
 from ...core.files import read_text
 from ...core.http.messages import Response, json_or_none
+from ...core.json_text import json_objects
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, Option, PathText
 from ...core.plan import Plan, unchanged
 from ...core.verification import not_saved
 from ...core.yaml_text import UnreadableYaml, parse_yaml
-from ..client import ADMINISTER, READ_SERVER, SYSTEM_READ, objects, refuse_page, server_of
+from ..client import ADMINISTER, READ_SERVER, SYSTEM_READ, refuse_page, server_of
 from ..service import SERVICE
 from . import casc_comparison as casc
 
@@ -104,7 +105,7 @@ class CiConfigurationOperation:
         )
         if response.status == 400:
             raise response.error("rejected", _messages(response))
-        for obj in objects(json_or_none(response.body)):
+        for obj in json_objects(json_or_none(response.body)):
             self._task.warn(f"checking the configuration: {obj.get('message')}")
         before = {change["path"]: change["before"] for change in found.changes}
         after = {change["path"]: change["after"] for change in found.changes}
@@ -199,5 +200,5 @@ def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:
 
 
 def _messages(response: Response) -> str:
-    found = [str(obj.get("message")) for obj in objects(json_or_none(response.body))]
+    found = [str(obj.get("message")) for obj in json_objects(json_or_none(response.body))]
     return shorten("; ".join(found)) if found else "the server rejected the configuration"

@@ -14,7 +14,7 @@ from ...core.address import path
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, shorten
 from ...core.globs import Patterns
-from ...core.json_text import as_text
+from ...core.json_text import as_text, json_objects
 from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
@@ -23,7 +23,7 @@ from ...core.operations.export_folder import FileNames
 from ...core.operations.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.progress import ProgressCounter
 from .. import client, xml_reader
-from ..client import FOLDER, SEES_JOB, ServerObjects, object_of, objects, part, server_of
+from ..client import FOLDER, SEES_JOB, ServerObjects, object_of, part, server_of
 from ..credentials.ci_credential import (
     CiCredentialEntry,
     CredentialLocation,
@@ -245,7 +245,7 @@ class ExportedJobs:
                 self._run.state.leave_out("job", text, "ci_job does not support its name")
                 continue
             kind = str(shown.get("_class", ""))
-            generated = 0 if kind == FOLDER else len(objects(shown.get("jobs")))
+            generated = 0 if kind == FOLDER else len(json_objects(shown.get("jobs")))
             file = self._run.names.name(stem, unquote(names[-1]))
             item = _Item(job, names, file, kind, generated)
             if _is_named(item, self._exclude):
@@ -269,7 +269,7 @@ class ExportedJobs:
         jobs = object_of(response).get("jobs")
         if not isinstance(jobs, list):
             raise response.error("protocol", "the response has no list of jobs: check url")
-        return objects(jobs)
+        return json_objects(jobs)
 
 
 def _is_named(item: _Item, patterns: Patterns) -> bool:
@@ -456,7 +456,7 @@ def _listed(server: ServerObjects, folder: Job | None) -> list[_ViewLocation]:
     primary = part(shown.get("primaryView")).get("name")
     return [
         _ViewLocation(folder, as_text(obj.get("name")))
-        for obj in objects(shown.get("views"))
+        for obj in json_objects(shown.get("views"))
         if obj.get("_class") != _ALL or obj.get("name") != primary
     ]
 

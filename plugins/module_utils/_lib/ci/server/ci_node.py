@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
 from ...core.errors import ToolchainError, invalid
-from ...core.json_text import as_text, member
+from ...core.json_text import as_text, json_objects, member
 from ...core.module.authorship import UNKNOWN, Author
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
@@ -22,7 +22,7 @@ from ...core.operations.objects import Item, ItemKind, Objects, entries_of
 from ...core.plan import Plan, plan, remaining, unordered, without_none
 from ...core.progress import PollInterval
 from .. import client
-from ..client import READ_NODE, READ_SERVER, ServerObjects, objects, server_of
+from ..client import READ_NODE, READ_SERVER, ServerObjects, server_of
 from ..jobs import configuration
 from ..jobs.configuration import without_kept
 from ..service import SERVICE
@@ -98,7 +98,7 @@ class NodeStore:
         if not isinstance(shown.get("computer"), list):
             raise ToolchainError("protocol", f"{purpose}: the response has no list of nodes")
         found = []
-        for obj in objects(shown["computer"]):
+        for obj in json_objects(shown["computer"]):
             # the displayed name of the built-in node is localized
             is_built_in = str(obj.get("_class")).endswith("$MasterComputer")
             name = BUILT_IN if is_built_in else as_text(obj.get("displayName"))
@@ -179,7 +179,7 @@ class NodeStore:
 
 def _state(name: str, shown: Mapping[str, Any]) -> NodeState:
     names = {name, as_text(shown.get("displayName")), ""}
-    labels = {as_text(obj.get("name")) for obj in objects(shown.get("assignedLabels"))} - names
+    labels = {as_text(obj.get("name")) for obj in json_objects(shown.get("assignedLabels"))} - names
     taken_offline = shown.get("temporarilyOffline") is True
     reason = str(shown.get("offlineCauseReason") or "")
     if reason.startswith("Disconnected by "):

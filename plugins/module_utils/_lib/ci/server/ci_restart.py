@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from ...core.address import path_of, target
 from ...core.errors import ToolchainError, listed
 from ...core.http.messages import REDIRECTS, Response
+from ...core.json_text import json_objects
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Seconds
@@ -27,7 +28,6 @@ from ..client import (
     READ_SERVER,
     REDIRECTED,
     object_of,
-    objects,
     part,
     refuse_page,
     server_of,
@@ -248,9 +248,9 @@ class CiRestartOperation:
             return None
         names = [
             part(executor.get("currentExecutable")).get("fullDisplayName")
-            for computer in objects(shown.get("computer"))
+            for computer in json_objects(shown.get("computer"))
             for kind in ("executors", "oneOffExecutors")
-            for executor in objects(computer.get(kind))
+            for executor in json_objects(computer.get(kind))
         ]
         builds = sorted(str(name) for name in names if name)
         if not builds:

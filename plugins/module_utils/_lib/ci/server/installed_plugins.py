@@ -22,9 +22,9 @@ from typing import Any, TypeAlias
 
 from ...core.errors import excerpt, invalid
 from ...core.http.transport import Transport
-from ...core.json_text import as_text
+from ...core.json_text import as_text, json_objects
 from ...core.module.task import Task
-from ..client import object_of, objects, server_of
+from ..client import object_of, server_of
 from ..ssh_commands import SshCommands, SshOptions
 
 _TREE = (
@@ -91,7 +91,7 @@ def read(server: Transport) -> list[Plugin]:
     if not isinstance(entries, list):
         raise response.error("protocol", "the response has no list of plugins: check url")
     found = []
-    for entry in objects(entries):
+    for entry in json_objects(entries):
         if not entry.get("shortName"):
             continue
         states = (entry.get(name) for name in ("enabled", "active", "deleted", "hasUpdate"))
@@ -102,7 +102,7 @@ def read(server: Transport) -> list[Plugin]:
         title = str(entry.get("longName") or name)
         needs = tuple(
             as_text(obj.get("shortName"))
-            for obj in objects(entry.get("dependencies"))
+            for obj in json_objects(entry.get("dependencies"))
             if obj.get("optional") is not True
         )
         found.append(Plugin(name, title, version, enabled, active, deleted, has_update, needs))

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Literal
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
-from ...core.json_text import as_text
+from ...core.json_text import as_text, json_objects
 from ...core.module.rules import Rule
 from ...core.progress import PollInterval
-from ..client import object_of, objects, part, require_confirmation
+from ..client import object_of, part, require_confirmation
 from .installed_plugins import Plugin, is_older
 
 _PATH = "updateCenter/api/json"
@@ -133,7 +133,7 @@ def read_state(server: Transport) -> CentreState:
     )
     shown = {} if response.status == 404 else object_of(response)
     found = []
-    for job in objects(shown.get("jobs")):
+    for job in json_objects(shown.get("jobs")):
         plugin, status, number = part(job.get("plugin")), part(job.get("status")), job.get("id")
         if str(job.get("type") or _INSTALLATION) == _INSTALLATION and plugin:
             found.append(
@@ -163,8 +163,8 @@ def read_offers(server: Transport) -> Offers:
             "rejected", "cannot install plugins, because the server has no update centre (404)"
         )
     found: dict[str, list[Offer]] = {}
-    for site in objects(object_of(response).get("sites")):
-        for obj in (*objects(site.get("availables")), *objects(site.get("updates"))):
+    for site in json_objects(object_of(response).get("sites")):
+        for obj in (*json_objects(site.get("availables")), *json_objects(site.get("updates"))):
             offer = Offer(
                 str(obj.get("version") or ""),
                 _versions(obj.get("dependencies")),

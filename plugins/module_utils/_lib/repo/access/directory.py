@@ -39,7 +39,7 @@ Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
-class Kind:
+class Endpoints:
     """Endpoints of a type of objects.
 
     :param noun: singular for messages; its plural is the key of the list in a response of Access
@@ -60,15 +60,15 @@ class Kind:
         return f"{self.noun}s"
 
 
-GROUPS = Kind(
+GROUPS = Endpoints(
     "group",
     "api/v2/groups",
     "api/security/groups",
     ("group_name", "name"),
     (("includeUsers", "true"),),
 )
-USERS = Kind("user", "api/v2/users", "api/security/users", ("username", "name"))
-PERMISSIONS = Kind("permission", "api/v2/permissions", "api/v2/security/permissions")
+USERS = Endpoints("user", "api/v2/users", "api/security/users", ("username", "name"))
+PERMISSIONS = Endpoints("permission", "api/v2/permissions", "api/v2/security/permissions")
 
 
 class Directory:
@@ -78,7 +78,7 @@ class Directory:
     [repo-31]. The choice is stored for the connection.
     """
 
-    def __init__(self, task: Task, kind: Kind) -> None:
+    def __init__(self, task: Task, kind: Endpoints) -> None:
         self._kind, self._task = kind, task
         self._access = PlatformClient(task, ACCESS, connections=_PARALLEL)
         self._repo = RepoClient(task, connections=_PARALLEL)
@@ -291,7 +291,7 @@ class AccountKind(ItemKind[Entry, Fields]):
     :cvar links: field with the members of a group, or the groups of a user
     """
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[Endpoints]
     old: ClassVar[Mapping[str, str]]
     links: ClassVar[str]
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from ...core.errors import shorten
 from ...core.free_text import mask_free_text
-from ...core.json_text import as_text
+from ...core.json_text import as_text, json_objects
 from ...core.plan import without_none
 from ...core.secret import (
     MASK,
@@ -25,7 +25,6 @@ from ...core.secret import (
     without_user_info,
 )
 from ...core.times import moment_of
-from ..client import objects
 from .recorded_files import path_of
 from .records import shown_record
 
@@ -114,11 +113,11 @@ class Publication:
             "modules": {
                 "kept": [
                     module
-                    for module in objects(record.get("modules"))
+                    for module in json_objects(record.get("modules"))
                     if as_text(module.get("id")) not in own
                 ]
             },
-            "vcs": {"vcs": _joined(self.vcs, objects(record.get("vcs")))},
+            "vcs": {"vcs": _joined(self.vcs, json_objects(record.get("vcs")))},
             "issues": {"issues": _joined(self.issues, _issues_in(record))},
             "environment": {"environment": {**variables, **(self.environment or {})}},
             "properties": {"properties": {**others, **(self.properties or {})}},
@@ -144,7 +143,7 @@ class Publication:
                 found.add(f"property {name}", exists=name in known)
         self._compare_modules(record, found)
         for wanted in self.vcs or ():
-            if not any(_has(entry, wanted) for entry in objects(record.get("vcs"))):
+            if not any(_has(entry, wanted) for entry in json_objects(record.get("vcs"))):
                 found.lacks.append(
                     f"vcs {wanted.get('url', '')} {wanted.get('revision', '')}".rstrip()
                 )
@@ -161,8 +160,8 @@ class Publication:
         yield from (f"property {name}" for name in known if name not in self._properties())
         if record.get("url") and self.url is None:
             yield "ci_url"
-        yield from self._surplus_in(objects(record.get("modules")))
-        for entry in objects(record.get("vcs")):
+        yield from self._surplus_in(json_objects(record.get("modules")))
+        for entry in json_objects(record.get("vcs")):
             if not any(_has(entry, each) for each in self.vcs or ()):
                 yield f"vcs {as_text(entry.get('url'))}"
         for entry in _issues_in(record):
@@ -180,21 +179,25 @@ class Publication:
                 yield f"module {name}"
                 continue
             for part, key in _FILES:
-                files = _ComparedFiles(key, objects(module.get(part)), wanted[name].get(part, ()))
+                files = _ComparedFiles(
+                    key, json_objects(module.get(part)), wanted[name].get(part, ())
+                )
                 files.unmatched()
                 for file in files.unused():
                     label = path_of(file) or as_text(file.get(key))
                     yield f"{part} {label} of the module {wanted[name]['id']}"
 
     def _compare_modules(self, record: Mapping[str, Any], found: Differences) -> None:
-        known = {as_text(module.get("id")): module for module in objects(record.get("modules"))}
+        known = {
+            as_text(module.get("id")): module for module in json_objects(record.get("modules"))
+        }
         for module in self.modules:
             current = known.get(str(module["id"]))
             if current is None:
                 found.lacks.append(f"module {module['id']}")
                 continue
             for part, name in _FILES:
-                files = _ComparedFiles(name, objects(current.get(part)), module.get(part, ()))
+                files = _ComparedFiles(name, json_objects(current.get(part)), module.get(part, ()))
                 for file in files.unmatched():
                     label = f"{part} {path_of(file) or file[name]} of the module {module['id']}"
                     found.add(label, exists=files.take(file, _is_named_alike))
@@ -283,7 +286,7 @@ def _has(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 def _issues_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     issues = record.get("issues")
-    return objects(issues.get("affectedIssues")) if isinstance(issues, Mapping) else []
+    return json_objects(issues.get("affectedIssues")) if isinstance(issues, Mapping) else []
 
 
 class _ComparedFiles:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ...core.errors import ToolchainError
-from ...core.json_text import as_text
+from ...core.json_text import as_text, json_objects
 from .. import aql
-from ..client import RepoClient, objects
+from ..client import RepoClient
 from ..items import listing
 from ..items.layouts import index_test, is_checksum, left_out
 from .records import BuildKey, aggregated_modules
@@ -59,8 +59,8 @@ def recorded_files(record: Mapping[str, Any]) -> list[RecordedFile]:
     """
     found: dict[tuple[str, ...], RecordedFile] = {}
     repeated: list[RecordedFile] = []
-    for module in objects(record.get("modules")):
-        for artifact in objects(module.get("artifacts")):
+    for module in json_objects(record.get("modules")):
+        for artifact in json_objects(module.get("artifacts")):
             if artifact.get("sha1"):
                 repo, sha256 = artifact.get("originalDeploymentRepo"), artifact.get("sha256")
                 file = RecordedFile(

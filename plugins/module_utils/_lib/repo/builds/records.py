@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeAlias
 from ...core import address
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Response, expected
-from ...core.json_text import as_text
+from ...core.json_text import as_text, json_objects
 from ...core.times import moment_of
-from ..client import RepoClient, objects
+from ..client import RepoClient
 
 #: Seconds before a missing record is read again: it is missing briefly while a promotion rewrites
 #: it.
@@ -64,7 +64,7 @@ class AggregatedBuild:
 
 def aggregated_modules(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the modules of a record that refer to another build."""
-    modules = objects(record.get("modules"))
+    modules = json_objects(record.get("modules"))
     return [module for module in modules if as_text(module.get("type")).lower() == "build"]
 
 
@@ -253,7 +253,7 @@ def promotions(record: Mapping[str, Any]) -> list[Promotion]:
     """
     found: list[tuple[datetime, Promotion]] = []
     moment = OLDEST
-    for entry in objects(record.get("statuses")):
+    for entry in json_objects(record.get("statuses")):
         moment = moment_of(entry.get("timestamp")) or moment
         values = map(entry.get, ("status", "repository", "timestamp", "user"))
         texts = (None if value is None else str(value) for value in values)

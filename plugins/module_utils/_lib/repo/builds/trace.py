@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
-from ...core.json_text import as_text
+from ...core.json_text import as_text, json_objects
 from ...core.module.task import Task
 from .. import aql, properties, repositories
-from ..client import RepoClient, join, objects, repository_key
+from ..client import RepoClient, join, repository_key
 from ..image_names import FORM, MANIFESTS, image_of
 from ..items import listing
 from . import records
@@ -52,7 +52,7 @@ def revisions(record: Mapping[str, Any]) -> dict[str, str]:
 
     Server fact [repo-29]: old clients record a single revision as `vcsRevision`.
     """
-    sources = [*objects(record.get("vcs")), {"revision": record.get("vcsRevision")}]
+    sources = [*json_objects(record.get("vcs")), {"revision": record.get("vcsRevision")}]
     found: dict[str, str] = {}
     for source in sources:
         if source.get("revision"):

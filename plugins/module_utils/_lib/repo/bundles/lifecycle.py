@@ -12,11 +12,12 @@ from ...core import address
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Response, expected, unexpected_body
 from ...core.http.writes import Verify
+from ...core.json_text import json_objects
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, Seconds
 from ...core.plan import without_none
 from ...core.progress import PollInterval
-from ..client import LIFECYCLE, PlatformClient, listed_objects, object_of, objects, repository_key
+from ..client import LIFECYCLE, PlatformClient, listed_objects, object_of, repository_key
 
 _API = "api/v2"
 COMPLETED = "COMPLETED"
@@ -217,7 +218,7 @@ class Bundle:
             "status": status,
             "created": known.get("created"),
             "created_by": known.get("created_by"),
-            "artifacts": None if record is None else len(objects(record.get("artifacts"))),
+            "artifacts": None if record is None else len(json_objects(record.get("artifacts"))),
         }
 
     def follow(

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid, shorten
-from ...core.json_text import as_text
+from ...core.json_text import as_text, json_objects
 from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
@@ -18,7 +18,7 @@ from ...core.plan import Plan, without_none
 from .. import aql
 from ..builds import records
 from ..builds.records import BuildKey, named, references
-from ..client import RepoClient, objects, refuse_glob, repository_key, segments
+from ..client import RepoClient, refuse_glob, repository_key, segments
 from ..image_names import MANIFESTS
 from ..items import listing
 from ..service import SERVICE
@@ -221,7 +221,7 @@ class Sources:
         for build in self._options.builds or ():
             self._add_build(found, build, exists=recorded is not None)
         for bundle in self._bundles:
-            for artifact in objects(bundle.record().get("artifacts")):
+            for artifact in json_objects(bundle.record().get("artifacts")):
                 found.add(digest_of(artifact), artifact.get("path"), as_text(artifact.get("path")))
         names = {label.rpartition("/")[2] for label in found.labels()}
         if not self._skips_manifests and not names.isdisjoint(MANIFESTS):
@@ -283,8 +283,10 @@ class Sources:
             )
             found.exact = False
         parts = ("artifacts", "dependencies") if build.include_dependencies else ("artifacts",)
-        modules = objects(record.get("modules"))
-        files = [file for each in modules for part in parts for file in objects(each.get(part))]
+        modules = json_objects(record.get("modules"))
+        files = [
+            file for each in modules for part in parts for file in json_objects(each.get(part))
+        ]
         digests = self._with_sha256(files)
         for file in files:
             sha256 = file.get("sha256") or digests.get(str(file.get("sha1") or "").lower())
@@ -381,7 +383,7 @@ class ReleaseBundleOperation:
             return Plan({}, {}, result={"bundle": self._bundle.shown(found.status)}, waits=True)
         if found.status == COMPLETED:
             record = self._bundle.record()
-            recorded = objects(record.get("artifacts"))
+            recorded = json_objects(record.get("artifacts"))
             differences = self._sources.content(recorded).differences(recorded)
             if not differences:
                 return Plan({}, {}, result={"bundle": self._bundle.shown(COMPLETED, record)})
@@ -511,7 +513,7 @@ class ReleaseBundleOperation:
             message = f"creating {bundle.label}: the version has the status '{last}'"
             raise ToolchainError("failed", message)
         record = bundle.record()
-        recorded = objects(record.get("artifacts"))
+        recorded = json_objects(record.get("artifacts"))
         content = sources.content(recorded) if created is None else created
         differences = content.differences(recorded)
         if differences:

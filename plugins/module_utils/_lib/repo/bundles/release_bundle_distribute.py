@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.errors import ToolchainError, shorten
 from ...core.globs import has_wildcards, matcher
 from ...core.http.messages import Response, unexpected_body
+from ...core.json_text import json_objects
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -18,7 +19,7 @@ from ...core.plan import Plan, without_none
 from ...core.times import moment_of
 from ...core.verification import without_effect
 from ..builds.records import OLDEST
-from ..client import InterfaceMissing, object_of, objects
+from ..client import InterfaceMissing, object_of
 from ..service import SERVICE
 from .lifecycle import COMPLETED, Bundle, BundleWaitOptions, Progress, progress_of
 
@@ -96,7 +97,7 @@ def read_trackers(bundle: Bundle) -> list[Tracker]:
         found = next((rows for rows in found.values() if isinstance(rows, list)), None)
     if not isinstance(found, list):
         raise unexpected_body(response, "a list of distributions")
-    rows = objects(found)
+    rows = json_objects(found)
     # the order of the server's list is not documented; without usable times and ids, it is kept
     times = ("created_millis", "created", "start_time")
     by = next((name for name in times if all(moment_of(row.get(name)) for row in rows)), None)
@@ -126,14 +127,14 @@ def tracker_of(response: Response, row: Mapping[str, Any]) -> Tracker:
     identity = _id_of(row)
     if identity is None:
         raise unexpected_body(response, "distributions with an id")
-    sites = [_site(response, obj) for obj in objects(row.get("sites"))]
+    sites = [_site(response, obj) for obj in json_objects(row.get("sites"))]
     rules = row.get("distribution_rules")
     return Tracker(
         str(identity),
         "delete" in str(row.get("type") or "").lower(),
         progress_of(response, row),
         sites,
-        objects(rules) if isinstance(rules, list) else None,
+        json_objects(rules) if isinstance(rules, list) else None,
     )
 
 

@@ -13,10 +13,10 @@ from ...core.concurrency import bounded
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
 from ...core.http.writes import Verify
-from ...core.json_text import as_text
+from ...core.json_text import as_text, json_objects
 from ...core.module.task import Task
 from ...core.progress import PollInterval, PollTimeout
-from ..client import ACCESS, PlatformClient, RepoClient, lacks_licence, object_of, objects
+from ..client import ACCESS, PlatformClient, RepoClient, lacks_licence, object_of
 from ..repositories import listed
 from .entry import project_of
 
@@ -88,7 +88,7 @@ class RepositoryCatalogue:
             return None  # an older server returned the repository with the key `configurations`
         found: dict[str, Config] = {}
         for rclass, entries in decoded.items():
-            for entry in objects(entries):
+            for entry in json_objects(entries):
                 found[as_text(entry.get("key"))] = {"rclass": rclass.lower(), **entry}
         return found
 

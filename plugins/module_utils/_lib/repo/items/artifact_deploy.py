@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.globs import Patterns
+from ...core.json_text import json_objects
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -23,7 +24,6 @@ from ..client import (
     RepoClient,
     item_path,
     join,
-    objects,
     refuse_glob,
     repository_key,
     require_new_path,
@@ -557,9 +557,9 @@ def promoted_builds(client: RepoClient, repo: str, paths: Collection[str]) -> di
     for row in rows or ():
         builds = {  # the domains are nested
             f"{build.get('build.name')}/{build.get('build.number')}"
-            for artifact in objects(row.get("artifacts"))
-            for module in objects(artifact.get("modules"))
-            for build in objects(module.get("builds"))
+            for artifact in json_objects(row.get("artifacts"))
+            for module in json_objects(artifact.get("modules"))
+            for build in json_objects(module.get("builds"))
         }
         path = aql.path_in(row)
         if path in paths and builds:

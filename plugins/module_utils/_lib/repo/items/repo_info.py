@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...core import address
+from ...core.json_text import json_objects
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
-from ..client import RepoClient, object_of, objects, repository_key
+from ..client import RepoClient, object_of, repository_key
 from ..repositories import kind_of, listed, unknown
 from ..service import SERVICE
 
@@ -144,7 +145,7 @@ def summary(raw: Mapping[str, Any]) -> dict[str, Any]:
     used, total = found.get("used_space_bytes"), found.get("total_space_bytes")
     if used is not None and total and "used_percent" not in found:
         found["used_percent"] = round(100 * used / total, 2)
-    found["repositories"] = [_numbers(row) for row in objects(raw.get(_REPOSITORIES))]
+    found["repositories"] = [_numbers(row) for row in json_objects(raw.get(_REPOSITORIES))]
     return {**found, "raw": dict(raw)}
 
 
