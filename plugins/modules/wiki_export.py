@@ -81,6 +81,10 @@ options:
     description: Whether to export the attachments of the pages. With V(false), they are kept on the wiki, and drift does not check them.
     type: bool
     default: true
+  published:
+    description: Whether to return what M(delivery.toolchain.wiki_tree) has saved last on each page, in RV(published). The playbook C(adopt) uses it.
+    type: bool
+    default: false
   max_size:
     description: Maximum size of exported attachments in bytes. Larger attachments are skipped and reported.
     type: int
@@ -156,6 +160,18 @@ parents:
   returned: success
   type: dict
   sample: {REL/Handbook: "1001"}
+published:
+  description: What M(delivery.toolchain.wiki_tree) has saved last, for each page with a mark.
+  returned: if O(published)
+  type: list
+  elements: dict
+  contains:
+    space: {description: Key of the space., type: str, returned: always}
+    title: {description: Title of the page., type: str, returned: always}
+    file: {description: Path of the file below the folder of the tree., type: str, returned: always}
+    source: {description: SHA-256 of the file. Null if unknown., type: str, returned: always}
+    body: {description: Body of the saved version. Null if the wiki no longer has it., type: str, returned: always}
+    changed_by: {description: Account that saved the present version. Empty if unknown., type: str, returned: always}
 not_exported:
   description: What this module never exports, a sentence for each kind of data.
   returned: success

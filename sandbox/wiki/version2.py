@@ -151,6 +151,9 @@ class Version2:
     def read(self, request: Request) -> Response:
         views = self._views(request)
         page = self._page(request, views)
+        version = request.query_params.get("version", "")
+        if version.isdigit():
+            page = views.pages.version(page["id"], int(version))
         shown = _shown(request, views, page)
         labels = [_label(name) for name in page["labels"]]
         operations = [

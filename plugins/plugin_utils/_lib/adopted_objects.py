@@ -15,6 +15,7 @@ from ...module_utils._lib.ci.jobs import configuration_file
 from ...module_utils._lib.core.errors import ToolchainError
 from ...module_utils._lib.wiki.formats.comparison import alike
 from ...module_utils._lib.wiki.formats.front_matter import block_of
+from ...module_utils._lib.wiki.tree.markdown_adoption import MarkdownTree, Present, options_of
 from . import adopted_entry, yaml_edits
 from .adopted_entry import CannotAdopt
 from .adoption import (
@@ -54,6 +55,8 @@ class Adoption:
     failures: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     left: int = 0
+    #: Trees of Markdown by the path of their folder.
+    _trees: dict[str, MarkdownTree] = field(default_factory=dict)
 
     def adopt(self, finding: Finding, *, verify: bool = False) -> None:
         """Add the edits for a finding. A finding that cannot be adopted leaves no edits.
@@ -320,7 +323,36 @@ class Adoption:
             labels = [each for each in present["labels"] if each not in _labels(tree.get("labels"))]
             self.edits.put(path, page_text(own, str(present["body"]), path, labels))
             return "updated"
+        if self._update_markdown(space, title, present):
+            return "updated"
         raise CannotAdopt("no entry has its space and title, and no file of a tree its title")
+
+    def _update_markdown(self, space: str, title: str, present: Mapping[str, Any]) -> bool:
+        """Write a page into the Markdown file of its tree. Return whether there is one."""
+        for place in self.edits.places("wiki", "trees"):
+            if place.entry.get("space") != space:
+                continue
+            src = str(_source_of(place))
+            tree = self._trees.setdefault(src, MarkdownTree(options_of(place.entry, src)))
+            page = tree.page(title)
+            if page is None:
+                continue
+            path = Path(tree.file(page))
+            own = self.edits.text_of(path) or ""
+            if self.edits.into_environment and not self.edits.is_of_environment(path):
+                raise CannotAdopt(f"its file {path.name} is for all environments: {_OTHERS}")
+            texts = {str(path): text for path, text in self.edits.others.items() if text}
+            there = Present(
+                str(present["body"]), space, self.exported.published.get(f"{space}/{title}")
+            )
+            text = tree.adopted(page, own, there, texts)
+            labels = [
+                each for each in present["labels"] if each not in _labels(tree.options.labels)
+            ]
+            is_managed = page.labels is not None and {*page.labels} != {*present["labels"]}
+            self.edits.put(path, _with_labels(text, labels) if is_managed else text)
+            return True
+        return False
 
     def _tree_files(self, space: str) -> Iterator[tuple[Mapping[str, Any], Path]]:
         for place in self.edits.places("wiki", "trees"):
@@ -416,6 +448,19 @@ def page_text(own: str, body: str, path: Path, labels: Sequence[str] | None) -> 
         values["labels"] = list(labels)
         head = yaml_edits.edited(head, values)
     return f"{own[: block.start]}{head}{own[block.end : block.content]}{content}"
+
+
+def _with_labels(text: str, labels: Sequence[str]) -> str:
+    """Return the text of a page with these labels in its front matter."""
+    block = block_of(text)
+    if block is None:
+        ending = "\r\n" if "\r\n" in text else "\n"
+        head = yaml_edits.edited("---\n", {"labels": list(labels)}).replace("\n", ending)
+        return f"{head}---{ending}{ending}{text}"
+    values = yaml_edits.load(text[block.start : block.end])
+    values["labels"] = list(labels)
+    head = yaml_edits.edited(text[block.start : block.end], values)
+    return f"{text[: block.start]}{head}{text[block.end :]}"
 
 
 def _labels(given: Any) -> list[str]:

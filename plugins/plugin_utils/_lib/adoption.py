@@ -204,6 +204,8 @@ class Exported:
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: Ids of the parents of exported pages, by space and title.
     parents: Mapping[str, str] = field(default_factory=dict)
+    #: What trees have saved last, by space and title of the page.
+    published: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -226,7 +228,9 @@ class Exported:
             if not result.get("skipped") and "exported" not in result
         }
         parents = results.get("wiki", {}).get("parents") or {}
-        return cls(folder, left_out, unread, accounts, values, parents)
+        rows = results.get("wiki", {}).get("published") or ()
+        published = {f"{row['space']}/{row['title']}": row for row in rows}
+        return cls(folder, left_out, unread, accounts, values, parents, published)
 
     def entry(self, service: str, kind: str, name: str) -> dict[str, Any] | None:
         """Return the entry of an object with the names of the desired state for its accounts, or

@@ -74,10 +74,10 @@ _BLOCK_TAGS = (
 
 
 class MarkdownTexts:
-    """Markdown from a seed."""
+    """Markdown from a seed. `notes`: with footnotes."""
 
-    def __init__(self, seed: int) -> None:
-        self._random = Random(seed)
+    def __init__(self, seed: int, *, notes: bool = True) -> None:
+        self._random, self._has_notes = Random(seed), notes
         self._notes = 0
 
     def document(self) -> str:
@@ -190,7 +190,7 @@ class MarkdownTexts:
         if self._random.random() < 0.5 or not depth:
             return words
         inner = self._inline(depth - 1)
-        if self._random.random() < 0.1:
+        if self._has_notes and self._random.random() < 0.1:
             self._notes += 1
             return f"a[^n{self._random.randint(0, self._notes)}]"
         return self._random.choice(

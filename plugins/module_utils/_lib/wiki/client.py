@@ -78,6 +78,12 @@ class PagesOfVersion1:
         response = self._read(purpose, content_route(page_id), {}, (200,))
         return self._exchange.page(response, response.json(), space)
 
+    def body_of(self, purpose: str, page_id: str, version: int) -> str | None:
+        query = {"status": "historical", "version": str(version), "expand": "body.storage"}
+        response = self._exchange.ask(purpose, content_route(page_id), query, (200, 404))
+        found = member(json_or_none(response.body), "body", "storage", "value")
+        return found if isinstance(found, str) else None
+
     def find(self, purpose: str, space: str, title: str) -> Page | None:
         query = {"spaceKey": space, "title": title, "type": "page"}
         try:
@@ -361,6 +367,10 @@ class WikiClient(WikiExchange):
             return predicted
         found = self._read(lambda pages: pages.require(purpose, page_id, space))
         return self.predicted.renamed(found)
+
+    def body_of(self, purpose: str, page_id: str, version: int) -> str | None:
+        """Return the body of a former version of a page, or None if there is no such version."""
+        return self._read(lambda pages: pages.body_of(purpose, page_id, version))
 
     def find(self, purpose: str, space: str, title: str) -> Page | None:
         """Return the page of a space with a title, or None. In the cloud it may be archived.

@@ -65,6 +65,12 @@ class PagesOfVersion2:
         response = self._read(purpose, page_id, (200,))
         return self._page(response, response.json(), space)
 
+    def body_of(self, purpose: str, page_id: str, version: int) -> str | None:
+        query = {"body-format": "storage", "version": str(version)}
+        response = self._exchange.ask(purpose, _page_route(page_id), query, (200, 404))
+        found = member(json_or_none(response.body), "body", "storage", "value")
+        return found if isinstance(found, str) else None
+
     def find(self, purpose: str, space: str, title: str) -> Page | None:
         """Return the page with a title, which may be archived: its title is still in use."""
         known = self._space(space)

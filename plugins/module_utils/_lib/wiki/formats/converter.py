@@ -185,10 +185,11 @@ _ALIGNMENT = re.compile(r"(?:.*\btext-align:\s*)?(left|center|right)\s*(?:;.*)?"
 
 @dataclass(frozen=True)
 class _Part:
-    """Rendered content. `is_run`: it is inline content outside of blocks."""
+    """Rendered content. `is_run`: it is inline content outside of blocks. `line`: its first one."""
 
     content: str
     is_run: bool = False
+    line: int = 0
 
     @property
     def block(self) -> str:
@@ -263,6 +264,10 @@ class StorageRenderer:
             items.append(f"<li>{markup.anchor(mark)}{text}<p>{back}</p></li>")
         return content + (f"<hr/><ol>{''.join(items)}</ol>" if items else "")
 
+    def pieces(self) -> list[tuple[int, str]]:
+        """Return the content of the page in pieces, each with its first line; 0 if unknown."""
+        return [(part.line, part.block) for part in self._parts(self._document.tree.children)]
+
     def _warn(self, problem: str, lines: Sequence[int]) -> None:
         """Report content in several lines."""
         more = f"; also in line {', '.join(map(str, lines[1:6]))}" if lines[1:] else ""
@@ -288,10 +293,10 @@ class StorageRenderer:
             if isinstance(node, str) or not (node.tag in BLOCKS or node.has_block):
                 run.append(node)
                 continue
-            parts.append(_Part(self._run(run), is_run=True))
-            parts += self._block(node)
+            parts.append(_Part(self._run(run), True, _line_of(run)))
+            parts += (replace(part, line=node.line) for part in self._block(node))
             run = []
-        parts.append(_Part(self._run(run), is_run=True))
+        parts.append(_Part(self._run(run), True, _line_of(run)))
         return [part for part in parts if part.content]
 
     def _run(self, nodes: Sequence[Node]) -> str:
@@ -452,6 +457,10 @@ class StorageRenderer:
             heading = f"<p><strong>{markup.escaped(title)}</strong></p>" if title else ""
             return heading + self._flow(children)
         return markup.macro_with_body(name, self._flow(children), title)
+
+
+def _line_of(nodes: Sequence[Node]) -> int:
+    return next((node.line for node in nodes if isinstance(node, Element)), 0)
 
 
 def _by_name(templates: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:

@@ -194,6 +194,20 @@ def _parser() -> markdown_it.MarkdownIt:
     return parser.enable(["table", "strikethrough"])
 
 
+def blocks_in(text: str, kind: str = "", level: int = 0) -> list[tuple[int, int]]:
+    """Return the first line and the line after the end of each block of a level.
+
+    :param kind: type of the tokens; by default all blocks
+    """
+    tokens = _parser().parse(text, {INCLUDE: None})
+    found = (token for token in tokens if token.level == level and token.nesting >= 0)
+    return [
+        (token.map[0], token.map[1])
+        for token in found
+        if token.map is not None and kind in ("", token.type)
+    ]
+
+
 def is_safe_address(address: str) -> bool:
     """Return whether an address of raw HTML is one that Markdown also allows."""
     return _parser().validateLink(address)

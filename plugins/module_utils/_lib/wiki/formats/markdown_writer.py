@@ -56,7 +56,8 @@ class Context:
 
     `space`: key of its space. `linked`: anchors to which links lead, by `target_key`.
     `title`: title of the page if it is a heading above the body. `keeps_relative`: relative
-    addresses of links do not lead to files.
+    addresses of links do not lead to files. `begins`: the text begins a file. `anchors`: anchors in
+    other parts of the page.
     """
 
     addresses: Addresses
@@ -64,6 +65,8 @@ class Context:
     linked: Collection[str] = ()
     title: str | None = None
     keeps_relative: bool = False
+    begins: bool = True
+    anchors: Collection[str] = ()
     style: Style = field(default_factory=Style)
 
 
@@ -351,7 +354,7 @@ class MarkdownWriter:
         #: Slugs of the headings so far.
         self._slugs: dict[str, int] = {}
         #: Anchors of the page, and those to which links lead.
-        self._anchors: set[str] = set()
+        self._anchors: set[str] = {target_key(name) for name in context.anchors}
         self._linked: set[str] = set()
         if context.title is not None:
             slug_of(context.title, self._slugs)
@@ -377,7 +380,7 @@ class MarkdownWriter:
             if one.name == "ac:link" and "ac:anchor" in one.attributes and not _targets_of(one)
         )
         self._linked = {target_key(name) for name in (*links, *self._context.linked)}
-        self._anchors = {
+        self._anchors = {target_key(name) for name in self._context.anchors} | {
             target_key(name)
             for block in blocks
             for node in block.nodes
@@ -387,7 +390,8 @@ class MarkdownWriter:
         notes = self._footnotes(blocks)
         shown = blocks[:-2] if notes else blocks
         texts = [*self.blocks(shown), *notes]
-        if texts and self._context.title is None and texts[0].startswith("---"):
+        is_first = self._context.begins and self._context.title is None
+        if texts and is_first and texts[0].startswith("---"):
             texts[0] = "***"  # front matter starts with dashes
         return "\n\n".join(texts) + "\n" if texts else ""
 
@@ -513,6 +517,20 @@ class MarkdownWriter:
         info = diagram[1] if diagram else _WORDS.get(language, language)
         source = "".join(map(str, body.children))
         return fenced(source, info, self._style.fence)
+
+    def item(self, item: StorageElement) -> str:
+        """Return the Markdown of an item of a list, or a passage for what Markdown cannot hold."""
+        try:
+            return self._item(item)[0]
+        except _NoWords:
+            return passage("".join(source_of(one) for one in item.elements))
+
+    def cells(self, row: StorageElement) -> list[str] | None:
+        """Return the Markdown of the cells of a row, or None if it cannot hold them."""
+        try:
+            return [self._cell(cell) for cell in row.elements]
+        except _NoWords:
+            return None
 
     # -- lists and tables ------------------------------------------------------------------------
 

@@ -263,6 +263,16 @@ class _ReadPage:
         return {key: "" if name in gone else name for key, name in document.targets.items()}
 
 
+@dataclass(frozen=True)
+class PageSource:
+    """The Markdown of a page. `convert`: returns a renderer for a document with its links."""
+
+    document: MarkdownDocument
+    heading: Element | None
+    links: PageLinks
+    convert: Callable[..., StorageRenderer]
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -279,6 +289,8 @@ class WantedPages:
     ) -> None:
         self._folder, self._options, self._warn = folder, options, warn
         self._problems = list(folder.problems)
+        #: The sources of the pages of Markdown by key, after they are converted.
+        self.sources: dict[str, PageSource] = {}
         #: Reports a broken link or image, as a warning or as a problem.
         self._broken = warn if options.broken_links == "warn" else self._problems.append
 
@@ -425,7 +437,9 @@ class WantedPages:
             body = page.body
             if page.document is not None:
                 fragments = linked.get(key, set())
-                body = StorageRenderer(page.document, links, fragments, page.heading).body()
+                convert = partial(StorageRenderer, resolver=links, linked=fragments)
+                body = convert(page.document, dropped=page.heading).body()
+                self.sources[key] = PageSource(page.document, page.heading, links, convert)
             named = links.names.files if self._options.attachments else {}
             files = {name: self._folder.files[path] for name, path in named.items()}
             for label in page.front.labels or ():

@@ -32,12 +32,12 @@ from ..formats.document import require_markdown
 from ..formats.front_matter import split_front_matter
 from ..formats.markup import attachment_key
 from ..formats.parser import Malformed, parse
-from ..page import Page, label_names, wrong_title
+from ..page import Page, author_of, label_names, wrong_title
 from ..pages.restrictions import EXPANSION as RESTRICTIONS
 from ..pages.restrictions import OPERATIONS, PageRights, Restrictions
 from ..pages.wiki_space import SpaceEntry, SpacePermission, Spaces
 from ..service import SERVICE
-from .existing_pages import EXPANSION, ExistingTree, TreeReader
+from .existing_pages import EXPANSION, KEY, ExistingTree, TreeReader, mark_of
 from .markdown_export import MarkdownPage, MarkdownTree, natural_names
 from .source_files import named_attachments
 from .wanted_pages import title_key
@@ -81,6 +81,7 @@ class WikiExportOptions(ExportOptions):
     spaces: bool = True
     restrictions: bool = True
     attachments: bool = True
+    published: bool = False
     max_size: NotNegative = 100 * 1024 * 1024
     parallel: Positive = 4
 
@@ -109,6 +110,8 @@ class WikiExportOperation(ServiceExport):
         #: Entries for `wiki_restriction` by space and title.
         self._restricted: dict[tuple[str, str], dict[str, Any]] = {}
         self._names = FileNames()
+        #: What trees have published, by page id.
+        self._published: dict[str, dict[str, Any]] = {}
 
     def alike(self, before: str, after: str) -> bool:
         """Return whether `wiki_tree` would find two files of a page equal [wiki-5]."""
@@ -150,6 +153,8 @@ class WikiExportOperation(ServiceExport):
         state.values["trees"] = [entry for entry in found if entry is not None]
         if options.restrictions:
             state.values["restrictions"] = list(self._restricted.values())
+        if options.published:
+            state.returned["published"] = list(self._published.values())
         return state
 
     def _root(self, tree: ExportedTree) -> Page:
@@ -183,7 +188,10 @@ class WikiExportOperation(ServiceExport):
             try:
                 files = None if self._files is None else self._files.read(page)
                 rights = self._rights(page) if self._options.restrictions else None
-                return _ExportedPage(reader.with_body(page), self._labels(page), files, rights)
+                page = reader.with_body(page)
+                if self._options.published:
+                    self._add_published(page, space)
+                return _ExportedPage(page, self._labels(page), files, rights)
             finally:
                 count.add()
 
@@ -234,6 +242,18 @@ class WikiExportOperation(ServiceExport):
             kind, title = parent.type, parent.title
         by_title = kind in (None, "page") and wrong_title(str(title)) is None
         return {"parent_title": str(title)} if by_title else {"parent_id": root.parent}
+
+    def _add_published(self, page: Page, space: str) -> None:
+        """Remember the version of a page that its tree has saved last."""
+        mark = mark_of(self._client.with_property(page, KEY))
+        if mark is None or mark.version is None:
+            return
+        body = page.body
+        if mark.version != page.version:
+            purpose = f"reading version {mark.version} of the page '{page.title}' ({page.id})"
+            body = self._client.body_of(purpose, page.id, mark.version)
+        row = {"space": space, "title": page.title, "file": mark.file, "source": mark.source}
+        self._published[page.id] = {**row, "body": body, "changed_by": author_of(page).by}
 
     def _in_markdown(
         self,

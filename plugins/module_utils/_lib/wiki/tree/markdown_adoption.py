@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write pages that somebody changed in the wiki into the Markdown files of their tree.
+
+Nothing is written here: the new text of a file is converted with the whole tree, and compared.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+
+from ...core.errors import ToolchainError, invalid, shorten
+from ..formats.comparison import alike
+from ..formats.document import anchors_of, parse_markdown, target_key, title_of
+from ..formats.front_matter import split_front_matter
+from ..formats.markdown_merge import Conflict, Merger, first_difference, is_merge, style_of
+from ..formats.markdown_writer import Context
+from ..formats.parser import parse
+from .source_files import SourceFolder, TreeOptions, named_attachments, read_folder
+from .wanted_pages import PageSource, WantedPage, WantedPages, title_key
+
+_SHOWN = 80
+
+
+@dataclass(frozen=True)
+class Present:
+    """A page of the wiki.
+
+    `published`: what its tree saved last, with `source`, the digest of the file, and `body`, which
+    is None if that version is gone; None without a mark.
+    """
+
+    body: str
+    space: str
+    published: Mapping[str, Any] | None = None
+
+    @property
+    def changed_by(self) -> str:
+        """Return who saved the present version; empty if unknown."""
+        return str((self.published or {}).get("changed_by") or "")
+
+    def base_of(self, page: WantedPage) -> str | None:
+        """Return the body that both sides have changed, or None if the file has not changed.
+
+        Raises `conflict` if it is unknown.
+        """
+        source = (self.published or {}).get("source")
+        if source in (None, page.source_digest):
+            return None
+        body = (self.published or {}).get("body")
+        if body is None:
+            raise ToolchainError(
+                "conflict",
+                f"{page.source.place} has changed since it was published, and the wiki no longer"
+                " has that version: merge it by hand",
+            )
+        return str(body)
+
+
+@dataclass
+class MarkdownTree:
+    """The files of a tree, and the pages that they become.
+
+    :param options: options of the tree, with the path of the folder
+    """
+
+    options: TreeOptions
+
+    @cached_property
+    def _converted(self) -> tuple[SourceFolder, WantedPages, dict[str, WantedPage]]:
+        options = self.options
+        folder = read_folder(options.src, options.exclude, drafts=options.drafts == "publish")
+        return folder, *self._pages(folder, {})
+
+    def _pages(
+        self, folder: SourceFolder, texts: Mapping[str, str]
+    ) -> tuple[WantedPages, dict[str, WantedPage]]:
+        """Convert a folder, with other texts of some files."""
+        with tempfile.TemporaryDirectory() as place:
+            pages = dict(folder.pages)
+            for number, (key, source) in enumerate(folder.pages.items()):
+                text = texts.get(source.file or "")
+                if text is not None:
+                    file = os.path.join(place, str(number))
+                    with open(file, "w", encoding="utf-8", newline="") as stream:
+                        stream.write(text)
+                    pages[key] = replace(source, file=file)
+            wanted = WantedPages(replace(folder, pages=pages), self.options, lambda text: None)
+            return wanted, {page.source.key: page for page in wanted.all()}
+
+    def page(self, title: str) -> WantedPage | None:
+        """Return the page of Markdown with a title, or None."""
+        _folder, _wanted, pages = self._converted
+        found = (page for page in pages.values() if page.title_key == title_key(title))
+        page = next(found, None)
+        return page if page is not None and page.flows and page.source.file else None
+
+    def file(self, page: WantedPage) -> str:
+        """Return the path of the file of a page on disk."""
+        return self._file(page.source.key)
+
+    def _file(self, key: str) -> str:
+        return str(self._converted[0].pages[key].file)
+
+    def adopted(
+        self,
+        page: WantedPage,
+        own: str,
+        present: Present,
+        texts: Mapping[str, str],
+    ) -> str:
+        """Return the text of the file of a page with the changes of the wiki.
+
+        Raises `conflict` if both sides changed a block, and `failed` if the text would become
+        another page, or change others.
+
+        :param own: present text of the file
+        :param texts: texts of other files that were adopted, by path on disk
+        """
+        place, base = page.source.place, present.base_of(page)
+        if place.lower().endswith(".mdx"):
+            raise invalid(f"{place} is MDX: change the file by hand")
+        is_crlf = "\r\n" in own
+        text = own.replace("\r\n", "\n")
+        front = len(text) - len(split_front_matter(text).text.lstrip("\n\ufeff"))
+        head, content = text[:front], text[front:]
+        try:
+            merged = head + self._merger(page, head, content, present).merged(
+                content, present.body, base
+            )
+        except Conflict as error:
+            line = error.line + head.count("\n")
+            by = f" by {present.changed_by}" if present.changed_by else ""
+            raise ToolchainError(
+                "conflict",
+                f"{place}:{line}: this block was changed here and in the wiki{by}: merge it by"
+                " hand",
+            ) from None
+        self._require_same(page, merged, present, base, texts)
+        return merged.replace("\n", "\r\n") if is_crlf else merged
+
+    def _merger(self, page: WantedPage, head: str, content: str, present: Present) -> Merger:
+        source = self._converted[1].sources[page.source.key]
+        body = present.body
+        dropped = None if source.heading is None else source.heading.line - head.count("\n")
+
+        def convert(text: str) -> Sequence[tuple[int, str]]:
+            document = parse_markdown(text)
+            headings = document.headings() if text == content else iter(())
+            heading = next((one for one in headings if one.line == dropped), None)
+            return source.convert(document, dropped=heading).pieces()
+
+        tree = parse(body)
+        links = (one.attributes.get("ac:anchor") for one in tree.walk() if one.name == "ac:link")
+        context = Context(
+            _Addresses(self._converted, page, source),
+            present.space,
+            linked={name for name in links if name},
+            style=style_of(content),
+            begins=False,
+            anchors=[*anchors_of(tree), *source.document.targets.values()],
+        )
+        notes = page.body[sum(len(piece) for _line, piece in convert(content)) :]
+        return Merger(convert, context, notes)
+
+    def _require_same(
+        self,
+        page: WantedPage,
+        text: str,
+        present: Present,
+        base: str | None,
+        texts: Mapping[str, str],
+    ) -> None:
+        """Raise `failed` unless the text becomes the page, and all other pages stay."""
+        folder, _wanted, before = self._converted
+        place, space = page.source.place, present.space
+        body = self._body_alone(page, text)
+        if body is None:
+            try:
+                pages = self._pages(folder, {**texts, self.file(page): text})[1]
+            except ToolchainError as error:
+                message = f"{place} cannot hold the page: {error}"
+                raise ToolchainError("failed", message) from None
+            now = pages[page.source.key]
+            body = now.body if now.title == page.title else ""
+            known = {page.source.key, *(key for key in pages if self._file(key) in texts)}
+            others = [key for key, one in pages.items() if key not in known and one != before[key]]
+            if others:
+                other = pages[others[0]].source.place
+                message = f"with the change of {place}, {other} would become another page"
+                raise ToolchainError("failed", message)
+        if base is None:
+            is_same = alike(present.body, body, space, flowing=True)
+        else:
+            is_same = is_merge(page.body, base, present.body, body, space)
+        if not is_same:
+            block = shorten(first_difference(present.body, body, space), _SHOWN)
+            raise ToolchainError("failed", f"{place} cannot hold the block '{block}'")
+
+    def _body_alone(self, page: WantedPage, text: str) -> str | None:
+        """Return the body of a changed file, or None if it may change other pages too."""
+        source = self._converted[1].sources[page.source.key]
+        document = parse_markdown(split_front_matter(text).text)
+        former = source.document
+        titles = [one and title_of(one) for one in (former.title(), document.title())]
+        is_alone = document.targets == former.targets and titles[0] == titles[1]
+        sources = (one.attributes["source"] for one in document.passages())
+        is_alone = is_alone and not any(map(named_attachments, sources))
+        if not is_alone or sorted(document.links()) != sorted(former.links()):
+            return None
+        name = source.heading and title_of(source.heading)
+        heading = next((one for one in document.headings() if title_of(one) == name), None)
+        return source.convert(document, dropped=heading).body()
+
+
+@dataclass(frozen=True)
+class _Addresses:
+    """The addresses of pages and attachments in a file."""
+
+    converted: tuple[SourceFolder, WantedPages, dict[str, WantedPage]]
+    own: WantedPage
+    source: PageSource
+
+    def page(self, title: str, anchor: str) -> str | None:
+        _folder, wanted, pages = self.converted
+        key = next((key for key, one in pages.items() if one.title == title), None)
+        if key is None:
+            return None
+        there = wanted.sources.get(key)
+        if anchor and there is not None and target_key(anchor) not in there.document.targets:
+            return None
+        path = self._relative(pages[key].source.path)
+        return f"{path}#{quote(anchor)}" if anchor else path
+
+    def file(self, name: str) -> str | None:
+        files = self.source.links.names.files
+        path = files.get(name, posixpath.join(posixpath.dirname(self.own.source.path), name))
+        return self._relative(path) if path in self.converted[0].files else None
+
+    def _relative(self, path: str) -> str:
+        ending = "/" if path.endswith("/") else ""
+        here = posixpath.dirname(self.own.source.path)
+        return quote(posixpath.relpath(path, here or ".")) + ending
+
+
+def options_of(entry: Mapping[str, Any], src: str) -> TreeOptions:
+    """Return the options of an entry of the desired state."""
+    known = ("unique_titles", "title_heading", "link_base", "broken_links", "drafts")
+    more = ("title_prefix", "exclude", "labels", "attachments")
+    given = {name: entry[name] for name in (*known, *more) if entry.get(name) is not None}
+    if isinstance(given.get("labels"), str):
+        given["labels"] = [label.strip() for label in str(given["labels"]).split(",")]
+    return TreeOptions(src, str(entry["space"]), **given)

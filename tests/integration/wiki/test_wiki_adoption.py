@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test that edits of pages in the wiki go back into the Markdown of their tree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree import wiki_tree
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import adopted_objects
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.accounts import Accounts
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.adoption import Exported
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.folder_edits import (
+    FolderEdits,
+)
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+from tests.integration.wiki import test_wiki_exported_access
+from tests.integration.wiki.test_wiki_exported_access import DIALECTS, MODULES
+
+Fresh = Callable[[str], Sandbox]
+FILES = {
+    "index.md": "# Guidebook\n\nSee [first steps](guide/first.md#the-end).\n",
+    "guide/first.md": "---\ntitle: First steps\n# a comment\nlabels: [start]\n---\n# First steps\n\n"
+    "Some *text*  of mine.\n\n* one\n* two\n\n## The end\n\n[home](../index.md)\n",
+    "guide/second.md": "# Second\n\n- [ ] do it\n",
+}
+
+
+class Wiki(test_wiki_exported_access.Wiki):
+    """A wiki with a tree that was published, and the folder that describes it."""
+
+    def __init__(self, fresh: Fresh, dialect: str, folder: Path) -> None:
+        super().__init__(fresh, dialect, folder / "export")
+        self.state = folder / "state"
+        self.write(FILES)
+        tree = {"src": "docs", "space": "REL", "parent_id": "1003"}
+        (self.state / "wiki.yml").write_text(json.dumps({"trees": [tree]}), "utf-8")
+        self.publish()
+
+    def write(self, files: dict[str, str]) -> None:
+        for name, text in files.items():
+            file = self.state / "docs" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8", newline="")
+
+    def text(self, name: str) -> str:
+        return (self.state / "docs" / name).read_bytes().decode()
+
+    def publish(self) -> Any:
+        docs = str(self.state / "docs")
+        return self.run("tree", src=docs, space="REL", parent_id="1003")[0]
+
+    def edit(self, title: str, **options: Any) -> None:
+        """Edit a page by hand. `old` and `new` are texts in its body."""
+        old, new = options.pop("old", ""), options.pop("new", "")
+        body = self.page(title)["body"]
+        assert old in body
+        assert self.run("page", space="REL", title=title, body=body.replace(old, new), **options)[
+            0
+        ].changed
+
+    def page(self, title: str) -> Any:
+        return self.run("info", space="REL", title=title)[1]["page"]
+
+    def adopt(self, title: str) -> list[dict[str, Any]]:
+        """Adopt a page. Return the failures."""
+        tree = {"space": "REL", "title": title, "children": False}
+        result, _state = self.export(
+            trees=[tree],
+            attachments=False,
+            restrictions=False,
+            spaces=False,
+            published=True,
+            overwrite=True,
+        )
+        folder = Path(str(self._folder))
+        exported = Exported.read(folder, {"wiki": result}, Accounts())
+        edits = FolderEdits.read(self.state, None)
+        work = adopted_objects.Adoption(edits, exported, deletions=False)
+        finding = {"service": "wiki", "kind": "page", "name": f"REL/{title}", "id": "1"}
+        work.adopt({**finding, "status": "drift", "action": "update"})
+        edits.write(edits.texts())
+        return work.failures
+
+
+@pytest.fixture(autouse=True)
+def more_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages import (
+        wiki_page,
+        wiki_page_info,
+    )
+
+    monkeypatch.setitem(MODULES, "tree", (wiki_tree.WikiTreeOperation, wiki_tree.WikiTreeOptions))
+    monkeypatch.setitem(MODULES, "page", (wiki_page.WikiPageOperation, wiki_page.WikiPageOptions))
+    monkeypatch.setitem(
+        MODULES, "info", (wiki_page_info.WikiPageInfoOperation, wiki_page_info.WikiPageInfoOptions)
+    )
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_edit_goes_back_and_nothing_is_left(fresh: Fresh, dialect: str, tmp_path: Path) -> None:
+    wiki = Wiki(fresh, dialect, tmp_path)
+    link = '<ac:link><ri:page ri:content-title="Second"/></ac:link>'
+    wiki.edit("First steps", old="two", new=f"two, see {link}", labels=["start", "more"])
+    assert wiki.adopt("First steps") == []
+    assert wiki.text("guide/first.md") == FILES["guide/first.md"].replace(
+        "* two", "* two, see [Second](second.md)"
+    ).replace("labels: [start]", "labels: [more, start]")
+    assert not wiki.publish().changed
+    others = {name: wiki.text(name) for name in FILES if name != "guide/first.md"}
+    assert all(text == FILES[name] for name, text in others.items())
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_changes_of_both_sides_are_merged(fresh: Fresh, dialect: str, tmp_path: Path) -> None:
+    wiki = Wiki(fresh, dialect, tmp_path)
+    wiki.edit("First steps", old="<li>two", new="<li>2")
+    text = FILES["guide/first.md"].replace("## The end", "A line of Git.\n\n## The end")
+    wiki.write({"guide/first.md": text})
+    assert wiki.adopt("First steps") == []
+    assert wiki.text("guide/first.md") == text.replace("* two", "* 2")
+    # only what the file has changed is left
+    assert wiki.publish().changed
+    assert "<li>2</li>" in wiki.page("First steps")["body"]
+    assert not wiki.publish().changed
+
+
+def test_block_that_both_sides_changed_is_a_conflict(fresh: Fresh, tmp_path: Path) -> None:
+    wiki = Wiki(fresh, "server", tmp_path)
+    wiki.edit("First steps", old="of mine", new="of the wiki")
+    text = FILES["guide/first.md"].replace("of mine", "of Git")
+    wiki.write({"guide/first.md": text})
+    (failure,) = wiki.adopt("First steps")
+    assert failure["error"] == "conflict"
+    assert (
+        "guide/first.md:8: this block was changed here and in the wiki by reporter"
+        in (failure["reason"])
+    )
+    assert wiki.text("guide/first.md") == text
+
+
+def test_page_that_the_file_cannot_hold_is_left_alone(fresh: Fresh, tmp_path: Path) -> None:
+    wiki = Wiki(fresh, "server", tmp_path)
+    image = '<p>see <ac:image><ri:attachment ri:filename="new.png"/></ac:image></p>'
+    wiki.edit("Guidebook", old="</p>", new=f"</p>{image}")
+    (failure,) = wiki.adopt("Guidebook")
+    assert "index.md cannot hold the" in failure["reason"]
+    assert wiki.text("index.md") == FILES["index.md"]
+
+
+def test_other_line_ends_and_marks_stay(fresh: Fresh, tmp_path: Path) -> None:
+    wiki = Wiki(fresh, "server", tmp_path)
+    text = "\ufeff" + FILES["guide/second.md"].replace("\n", "\r\n") + "\r\nend  of it\r\n"
+    wiki.write({"guide/second.md": text})
+    wiki.publish()
+    wiki.edit("Second", old="do it", new="do it all")
+    assert wiki.adopt("Second") == []
+    assert wiki.text("guide/second.md") == text.replace("do it", "do it all")
+
+
+def test_playbooks_adopt_a_page(fresh: Fresh, tmp_path: Path) -> None:
+    wiki = Wiki(fresh, "server", tmp_path)
+    wiki.edit("Second", old="do it", new="do it all")
+    login = connections.connection("wiki", wiki.sandbox.urls["wiki"])
+    variables = {
+        "desired_state_folder": "state",
+        "enforce_connections": {"wiki": login},
+        "drift_report": "report",
+    }
+    for name in ("drift", "adopt", "drift"):
+        chosen = {"adopt_report": "report", "adopt_findings": [{"name": "REL/Second"}]}
+        more = chosen if name == "adopt" else {}
+        play = {"import_playbook": f"delivery.toolchain.{name}", "vars": {**variables, **more}}
+        run = playbook.run(tmp_path, [play], seconds=900)
+        assert run.code == 0, run.output
+    report = json.loads((tmp_path / "report/report.json").read_text("utf-8"))
+    assert report["findings"] == []
+    assert "- [ ] do it all" in wiki.text("guide/second.md")
