@@ -20,8 +20,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from email import message_from_bytes
-from email.utils import format_datetime, parsedate_to_datetime
+from email.utils import collapse_rfc2231_value, format_datetime, parsedate_to_datetime
 from functools import cache
+from math import isfinite
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -68,11 +69,19 @@ class Interface:
     def __init__(self, service: str) -> None:
         data = yaml.safe_load((ROOT / "tools" / "interfaces.yml").read_text("utf-8"))
         both = [data["all"], data[service]]
-        self.values, self.counts, self.versions, self.queries, self.headers, self.words = (
+        (
+            self.values,
+            self.counts,
+            self.versions,
+            self.queries,
+            self.headers,
+            self.segments,
+            words,
+        ) = (
             frozenset(name for part in both for name in part.get(key, ()))
-            for key in ("values", "counts", "versions", "queries", "headers", "words")
+            for key in ("values", "counts", "versions", "queries", "headers", "segments", "words")
         )
-        self.names = self.words | frozenset(_names(service))
+        self.names = words | frozenset(_names(service))
         routes = (
             importlib.import_module(f"sandbox.{service}").SERVICE(Context(Store(None))).routes()
         )
@@ -136,9 +145,18 @@ class Pseudonyms:
     :param url: address of the server
     :param own: strings of the acceptance suite, which are kept if they are a whole value
     :param prefix: beginning of the names of the suite, which is kept everywhere
+    :param private: names that are replaced in expressions, too
     """
 
-    def __init__(self, interface: Interface, url: str, own: Collection[str], prefix: str) -> None:
+    def __init__(
+        self,
+        interface: Interface,
+        *,
+        url: str,
+        own: Collection[str] = (),
+        prefix: str,
+        private: Collection[str] = (),
+    ) -> None:
         self.interface, self._url = interface, url.rstrip("/")
         self._random = random.SystemRandom()
         self._days = -self._random.randint(500, 3000)
@@ -152,6 +170,7 @@ class Pseudonyms:
         )
         self._own = {*own, *(digest.hexdigest() for digest in digests), "true", "false"}
         self._names = self.interface.names | self._own
+        self._private = {word for each in private for word in re.findall(r"\w+|\S+", each)}
         self._parts = re.compile(rf"{re.escape(prefix)}|{_DATE}{_TIME}|[^\W_]+|[^\x00-\x7f]")
         self._prefix = prefix
 
@@ -161,7 +180,6 @@ class Pseudonyms:
         """Replace each word of a text."""
         if text in self._own or (text.isdigit() and len(text) < 3):
             return text
-
         made = self._parts.sub(lambda found: self._part(found[0]), text)
         if made != text:
             kind = next(kind for kind, pattern in _KINDS.items() if pattern.match(text))
@@ -172,7 +190,8 @@ class Pseudonyms:
         """Replace the words of an expression that are no names of the interface, nor in such."""
 
         def part(found: re.Match[str]) -> str:
-            return found[0] if found[1] or found[0] in self._names else self.text(found[0])
+            known = found[0] in self._names - self._private
+            return found[0] if found[1] or known else self.text(found[0])
 
         return re.sub(r"(\{\d{0,3},\d{0,3}\})|\w+(?:-\w+)*|[^\x00-\x7f]", part, text)
 
@@ -224,11 +243,10 @@ class Pseudonyms:
     def value(self, value: Any, name: str = "") -> Any:
         """Replace a value in JSON. `name` is the member that it belongs to."""
         if isinstance(value, Mapping):
+            known = self.interface.values | self.interface.versions
             longer = {key: f"{name}.{key}" for key in value}
-            known = {
-                key: long if long in self.interface.values else key for key, long in longer.items()
-            }
-            return {self.name(key): self.value(each, known[key]) for key, each in value.items()}
+            names = {key: long if long in known else key for key, long in longer.items()}
+            return {self.name(key): self.value(each, names[key]) for key, each in value.items()}
         if isinstance(value, list | tuple):
             return [self.value(each, name) for each in value]
         if value is None or isinstance(value, bool):
@@ -238,7 +256,7 @@ class Pseudonyms:
         if self._is_secret(name):
             return 0
         if isinstance(value, float):
-            return float(re.sub(r"[^\d.]", "", self.text(f"{abs(value):f}")))
+            return float(self.text(f"{abs(value):f}")) if isfinite(value) else 0.0
         if abs(value) < 100 or name in self.interface.counts:
             return value
         if 10**12 <= value < 4 * 10**12:
@@ -261,12 +279,12 @@ class Pseudonyms:
             return text
         if self._is_secret(name):
             return LEFT_OUT
-        if name == "link":
+        if name == "header.link":
             target = re.search("<(.*?)>", text)
             return f'<{self.string(target[1] if target else "")}>; rel="next"'
         if name in self.interface.queries:
             return self._expression(text)
-        if name in ("date", "last-modified"):
+        if name in ("header.date", "header.last-modified"):
             with suppress(ValueError):
                 return format_datetime(
                     parsedate_to_datetime(text) + timedelta(self._days), usegmt=True
@@ -311,7 +329,7 @@ class Pseudonyms:
 
     def _segment(self, segment: str) -> str:
         inner = unquote(segment)
-        if inner in self.interface.words:
+        if inner in self.interface.segments:
             return segment
         twice = "%" in inner and inner != segment
         return quote(self._segment(inner) if twice else self.text(inner), safe="$:,;=@!()*'+&")
@@ -350,7 +368,7 @@ class Pseudonyms:
         lower = {name.lower(): value for name, value in headers.items()}
         kept = {name: value for name, value in lower.items() if name in self.interface.headers}
         self.left_out["headers"] += len(lower) - len(kept)
-        return {name: self.string(value, name) for name, value in kept.items()}
+        return {name: self.string(value, f"header.{name}") for name, value in kept.items()}
 
     def body(self, data: bytes, kind: str, path: str) -> dict[str, Any]:
         """Replace a body. The only key of the result names its form.
@@ -364,16 +382,14 @@ class Pseudonyms:
             return {form: self._expression(found)}
         if form == "form":
             return {form: self.query(found)}
-        return {form: found if form == "bytes" else self.value(found)}
+        return {form: found if form == "bytes" else self.value(found, path.rpartition("/")[2])}
 
     def _form_part(self, part: Any) -> dict[str, Any]:
-        field = {
-            key: part.get_param(key, "", "content-disposition") for key in ("name", "filename")
-        }
+        name = collapse_rfc2231_value(part.get_param("name", "", "content-disposition"))
         content = self.body(part.get_payload(decode=True), part.get_content_type(), "")
-        if _SECRET.search(field["name"]):
+        if self._is_secret(name):
             content = {"text": LEFT_OUT}
-        return {"name": self.name(field["name"]), "file": self.text(field["filename"]), **content}
+        return {"name": self.name(name), "file": self.text(part.get_filename("")), **content}
 
 
 def parsed(data: bytes, kind: str) -> dict[str, Any]:

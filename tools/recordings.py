@@ -57,9 +57,8 @@ def write(
     """
     suite = yaml.safe_load((_SUITES / f"{head['suite']}.yml").read_text("utf-8"))
     own = {text.replace("{{ prefix }}", prefix) for text in _texts([suite["read"], suite["write"]])}
-    names = Pseudonyms(
-        interface_of(head["service"]), url, {text for text in own if "{{" not in text}, prefix
-    )
+    interface, private = interface_of(head["service"]), list(values.values())
+    names = Pseudonyms(interface, url=url, own=own, prefix=prefix, private=private)
     given = {name: names.string(value, name) for name, value in values.items()}
     lines: list[Any] = [{**head, "month": f"{datetime.now(UTC):%Y-%m}", "values": given}]
     first = min((each["begun"] for _outcome, found in taken for each in found), default=0)

@@ -34,7 +34,13 @@ NAMES = st.builds(
 
 
 def pseudonyms(service: str) -> Pseudonyms:
-    return Pseudonyms(interface_of(service), URL, {"one", "acceptance"}, PREFIX)
+    return Pseudonyms(
+        interface_of(service),
+        url=URL,
+        own={"one", "acceptance"},
+        prefix=PREFIX,
+        private=["API Handbook"],
+    )
 
 
 def places(one: str, two: str) -> list[tuple[str, bytes]]:
@@ -179,6 +185,29 @@ def test_the_interface_is_kept() -> None:
         names.name("apiToken"): LEFT_OUT,
         "crumb": LEFT_OUT,
     }
+
+
+def test_names_of_the_user_are_replaced_in_expressions() -> None:
+    names = pseudonyms("tracker")
+    words = names.value({"jql": "project = API AND key = 'API-7' ORDER BY key"})["jql"].split()
+    made = names.text("API")
+    assert made != "API"
+    assert words[:3] == ["project", "=", made]
+    assert words[6].startswith(f"'{made}-")
+    assert words[7:] == ["ORDER", "BY", "key"]
+
+
+def test_odd_values_do_not_stop_a_recording() -> None:
+    names = pseudonyms("repo")
+    head = b"Content-Disposition: form-data; name*=UTF-8''a%20b; filename*=UTF-8''c"
+    part = b"--x\r\n" + head + b"\r\n\r\n\xff\r\n--x--"
+    assert names.body(part, "multipart/form-data; boundary=x", "")["parts"][0]["bytes"] == 1
+    odd = b'{"a": NaN, "b": -1e999, "c": -0.0, "d": "\\ud800", "e": 123456789012345678901234567890}'
+    assert json.dumps(names.body(odd, "", "")).isascii()
+    for text in (b"", b"<", b"<a", b"&#0;<", b"%", b"{", b"2026-13-41 9999-12-31"):
+        assert names.body(text, "multipart/form-data; boundary=x", "") is not None
+    for url in ("http://", "https://@/?", f"{URL}?a", "//x", "/%25%25%zz"):
+        assert names.string(url).count("/") == url.count("/") or url.startswith(URL)
 
 
 def test_values_of_the_suite_and_their_digests_are_kept() -> None:

@@ -92,7 +92,11 @@ def test_another_ci_server_passes_as_recorded(ci_server: hudson.Hudson, tmp_path
     assert failed(acceptance.run("ci", login, {}, write=True, only=["ci_job"], record=file)) == []
     text = file.read_text("utf-8")
     assert re.findall(rf"\b(?:{hudson.USER}|{hudson.PASSWORD})\b", text) == []
-    assert responses(file) == responses(recordings.KEPT / "ci-hudson-3.3.2.jsonl")
+    # a build that takes longer leads to further requests
+    kept = responses(recordings.KEPT / "ci-hudson-3.3.2.jsonl")
+    assert {
+        request: statuses for request, statuses in responses(file).items() if request in kept
+    } == kept
 
 
 @pytest.mark.skipif(nginx.PROGRAM is None, reason="no nginx on this machine")
