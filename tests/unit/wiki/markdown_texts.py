@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 
 _WORDS = (
@@ -89,18 +91,17 @@ class MarkdownTexts:
     # -- blocks ----------------------------------------------------------------------------------
 
     def _block(self, depth: int) -> str:
-        forms = [
+        forms: list[Callable[[], str]] = [
             *(self._paragraph, self._paragraph, self._heading, self._code, self._rule),
             *(self._table, self._html, self._passage, self._contents),
         ]
         if depth:
             deep = [self._list, self._list, self._quote, self._alert, self._note, self._details]
-            return self._random.choice([*forms, *([lambda: self._deep(deep, depth)] * 6)])()
+            forms += [partial(self._deep, deep, depth)] * 6
         return self._random.choice(forms)()
 
-    def _deep(self, forms: list[object], depth: int) -> str:
-        form = self._random.choice(forms)
-        return str(form(depth - 1)) if callable(form) else ""
+    def _deep(self, forms: Sequence[Callable[[int], str]], depth: int) -> str:
+        return self._random.choice(forms)(depth - 1)
 
     def _paragraph(self) -> str:
         lines = [self._line() for _ in range(self._random.randint(1, 3))]

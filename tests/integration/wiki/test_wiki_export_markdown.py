@@ -57,7 +57,7 @@ class Wiki(test_wiki_exported_access.Wiki):
 
     def __init__(self, fresh: Fresh, dialect: str, folder: Path) -> None:
         super().__init__(fresh, dialect, folder)
-        pages = [
+        pages: list[dict[str, Any]] = [
             {"id": key, "space": "REL", "title": title, "parent": parent, "body": body}
             for key, (parent, title, body) in PAGES.items()
         ]
