@@ -85,6 +85,8 @@ def write(
     print(
         f"Left out: {', '.join(f'{count} {name}' for name, count in left_out.items()) or 'nothing'}"
     )
+    if not any(found for _outcome, found in taken):
+        print("No exchange was recorded, because the server did not respond.")
     print("Read the file before you send it: docs/recording.md says how.\n")
 
 

@@ -153,8 +153,12 @@ def test_missing_and_unknown_values_are_named(capsys: pytest.CaptureFixture[str]
         assert said in capsys.readouterr().err
 
 
-def test_unavailable_server_fails_every_step(capsys: pytest.CaptureFixture[str]) -> None:
-    assert acceptance.main(["wiki", "http://127.0.0.1:1", "space=REL", "title=x"]) == 1
+def test_unavailable_server_fails_every_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = ["--record", str(tmp_path / "file"), "--product", "none"]
+    assert acceptance.main(["wiki", "http://127.0.0.1:1", "space=REL", "title=x", *record]) == 1
     printed = capsys.readouterr().out
+    assert "No exchange was recorded" in printed
     assert "| FAILED | " in printed
-    assert "127.0.0.1:1" not in printed.splitlines()[2]
+    assert "127.0.0.1:1" not in printed.partition("| FAILED | ")[2]
