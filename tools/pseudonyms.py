@@ -214,19 +214,14 @@ class Pseudonyms:
     def _pseudonym(self, word: str) -> str:
         """Return an unused word of the same shape."""
         letters = "bcdf" if _DIGEST.fullmatch(word) else "bcdfghjklmnpqrstvwxz"
+        digits = "0123456789"
+        pools = [
+            "\u00f8" if not one.isascii() else letters if one.isalpha() else digits for one in word
+        ]
+        if word[0] in digits[1:]:  # a number stays one of this length
+            pools[0] = digits[1:]
         for _attempt in range(200):
-            made = "".join(
-                self._random.choice(
-                    letters
-                    if one.isascii() and one.isalpha()
-                    else "\u00f8"
-                    if not one.isascii()
-                    else "0123456789"
-                    if number or one == "0"
-                    else "123456789"
-                )
-                for number, one in enumerate(word)
-            )
+            made = "".join(map(self._random.choice, pools))
             if made not in self._taken and made != word:
                 break
         self._taken.add(made)
@@ -409,15 +404,3 @@ def parsed(data: bytes, kind: str) -> dict[str, Any]:
     with suppress(ValueError):
         return {"lines": [json.loads(line) for line in text.splitlines() if line.strip()]}
     return {"text": text}
-
-
-def rendered(body: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a recorded body."""
-    ((form, value),) = body.items()
-    if form == "bytes":
-        return bytes(value)
-    if form == "json":
-        return json.dumps(value).encode()
-    if form == "lines":
-        return "".join(f"{json.dumps(each)}\n" for each in value).encode()
-    return str(value).encode()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ import requests
 import yaml
 
 from tests.helpers import connections
-from tools.pseudonyms import Interface, interface_of, parsed, rendered
+from tools.pseudonyms import Interface, interface_of, parsed
 
 _SUITES = Path(__file__).resolve().parents[1] / "acceptance"
 _SAFE = "/$:,;=@!()*'+&"
@@ -65,6 +66,18 @@ def members(record: Record, interface: Interface) -> dict[str, set[str]]:
     else:
         found[""] = {form}
     return found
+
+
+def rendered(body: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a recorded body."""
+    ((form, value),) = body.items()
+    if form == "bytes":
+        return bytes(value)
+    if form == "json":
+        return json.dumps(value).encode()
+    if form == "lines":
+        return "".join(f"{json.dumps(each)}\n" for each in value).encode()
+    return str(value).encode()
 
 
 class Comparison:

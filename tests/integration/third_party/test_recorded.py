@@ -20,7 +20,7 @@ from sandbox.client import Sandbox
 from tests.helpers import connections, exchanges, in_process, replay
 from tests.unit.stub import Reply, Seen, Stub
 from tools import acceptance, recordings
-from tools.pseudonyms import LEFT_OUT, SERVER, rendered
+from tools.pseudonyms import LEFT_OUT, SERVER
 
 Fresh = Callable[[str], Sandbox]
 Record = Mapping[str, Any]
@@ -51,7 +51,7 @@ class Player:
         length = headers.pop("content-length", "")
         if seen.method == "HEAD" and length:
             headers["Content-Length"] = length
-        body = rendered(record.get("response", {"bytes": 0})).replace(
+        body = replay.rendered(record.get("response", {"bytes": 0})).replace(
             SERVER.encode(), base.encode()
         )
         return Reply(record["status"], body, headers)
