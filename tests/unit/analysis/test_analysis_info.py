@@ -443,7 +443,7 @@ def test_import_with_unknown_result_gives_a_warning(
     shown: tuple[Any, ...], words: str | None
 ) -> None:
     with Stub(lines(), Reply(), response=lambda seen: lines(*shown)) as stub:
-        operation, warnings = warned(stub, wait_timeout=0.1)
+        operation, warnings = warned(stub, wait_timeout=1)
         assert operation.apply(operation.plan()) == {"status": list(shown)}
     assert len(warnings) == int(words is not None)
     if words is not None:

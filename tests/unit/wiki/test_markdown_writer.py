@@ -119,10 +119,11 @@ def test_storage_format_becomes_markdown_of_a_person(body: str, markdown: str) -
 def test_documents_of_this_repository_need_no_passage(folder: str) -> None:
     root = Path(__file__).parents[3]
     for path in sorted((root / folder).rglob("*.md")):
-        page = _page(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        page = _page(text)
         back = _markdown(page)
         assert alike(page, _page(back), None, flowing=True), path
-        assert "{=storage}" not in back.replace("`{=storage}`", ""), path
+        assert back.count("{=storage}") == text.count("{=storage}"), path
 
 
 def test_passages_are_inserted_unchanged() -> None:
