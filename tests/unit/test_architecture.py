@@ -301,6 +301,7 @@ def test_plugin_utils_import_core_and_files_of_services_only() -> None:
         "wiki.formats.comparison",
         "wiki.formats.front_matter",
         "wiki.formats.mentions",
+        "wiki.formats.words",
         "wiki.tree.markdown_adoption",
     )
     services = (f"{name}.service" for name in ("repo", "tracker", "wiki", "ci", "analysis"))

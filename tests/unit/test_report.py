@@ -847,3 +847,24 @@ def test_page_is_limited_and_the_report_is_not(tmp_path: Path) -> None:
     # the least urgent findings are left out
     assert [one["status"] for one in shown].count("ignored") == 99
     assert len(data["links"]) == len(data["files"]) == 5_000
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("<p>One. Two.</p>", "<p>One. Three.</p>", ("Two.", "Three.")),
+        ("<p><b>a</b></p>", "<p><i>a</i></p>", ("<p><b>a</b></p>", "<p><i>a</i></p>")),
+        (None, "<p>a</p>", (None, "<p>a</p>")),
+    ],
+)
+def test_body_of_a_page_is_compared_in_words(
+    before: str | None, after: str, shown: tuple[str | None, str]
+) -> None:
+    """A body of which only the form differs is shown in storage format."""
+    change = {"field": "body", "before": before, "after": after}
+    tree = {"pages": [{"title": "A", "action": "updated", "changes": [change]}]}
+    sides = {"before": {"body": before}, "after": {"body": after}}
+    page = {"changed": True, "diff": sides}
+    for module, result in (("wiki_tree", tree), ("wiki_page", page)):
+        (found,) = task_findings.compared(module, result, {"space": "REL", "title": "A"}, "task")
+        assert (found["before"], found["after"]) == ({"body": shown[0]}, {"body": shown[1]})

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ....module_utils._lib.wiki.formats.words import in_words
 from .. import findings, refused_servers
 from ..descriptors import descriptor_of
 from ..findings import Finding, Result
@@ -224,7 +225,8 @@ def _of_row(kind: str, name: str, row: Mapping[str, Any], *, check: bool) -> Fin
     if action in _GONE:
         return findings.unwanted(kind, name, before)
     if is_listed and isinstance(before, dict):
-        return findings.different(kind, name, findings.differing(map(str, before)), before, after)
+        sides = _in_words(kind, before, after)
+        return findings.different(kind, name, findings.differing(map(str, before)), *sides)
     return findings.different(kind, name, f"differs ({action})", before, after)
 
 
@@ -240,13 +242,23 @@ def _of_task(module: str, result: Result, options: Mapping[str, Any], task: str)
     if not (isinstance(before, dict) and isinstance(after, dict)):
         return findings.different(kind, name, "differs", before, after)
     names = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    before, after = ({key: one.get(key) for key in names} for one in (before, after))
     return findings.different(
-        kind,
-        name,
-        findings.differing(names),
-        {key: before.get(key) for key in names},
-        {key: after.get(key) for key in names},
+        kind, name, findings.differing(names), *_in_words(kind, before, after)
     )
+
+
+def _in_words(
+    kind: str, before: dict[str, Any], after: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the changed values of an object, for the body of a page the sentences that differ."""
+    bodies = before.get("body"), after.get("body")
+    if kind != "page" or not all(isinstance(body, str) for body in bodies):
+        return before, after
+    was, will = in_words(*map(str, bodies))
+    if not was and not will:  # only the form differs
+        return before, after
+    return {**before, "body": was}, {**after, "body": will}
 
 
 def _message_of(result: Result) -> str:
