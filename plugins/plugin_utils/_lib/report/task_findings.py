@@ -224,7 +224,7 @@ def _of_row(kind: str, name: str, row: Mapping[str, Any], *, check: bool) -> Fin
         return findings.missing(kind, name, after)
     if action in _GONE:
         return findings.unwanted(kind, name, before)
-    if is_listed and isinstance(before, dict):
+    if is_listed and isinstance(before, dict) and isinstance(after, dict):
         sides = _in_words(kind, before, after)
         return findings.different(kind, name, findings.differing(map(str, before)), *sides)
     return findings.different(kind, name, f"differs ({action})", before, after)

@@ -25,7 +25,7 @@ from .. import json_text
 from ..errors import ToolchainError, invalid
 from ..files import open_regular
 from ..secret import hidden
-from .auth import HEADER_VALUE, Outgoing
+from .auth import HEADER_VALUE, Outgoing, RenewedLogin
 from .connection import Exchange
 
 #: Bytes of the shared memory, and of its first field, the length of the rest.
@@ -173,7 +173,7 @@ def shared_tokens() -> SharedTokens:
     return SharedTokens()
 
 
-class ShortLived:
+class ShortLived(RenewedLogin):
     """Login with an access token, which is renewed before it expires, and once after a 401.
 
     :param post: sends the request to the token service, as a read
