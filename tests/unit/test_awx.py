@@ -139,6 +139,7 @@ def test_survey_replies_are_converted_to_the_types_of_the_variables() -> None:
 def test_answers_under_the_names_of_the_variables_are_read() -> None:
     """An empty answer must not hide the variable of an inventory."""
     extra: dict[str, Any] = {
+        "awx_job_id": 5,
         "release_jobs": "- job: delivery/toolchain\n",
         "release_files": '[{"src": "a"}]',
         "release_build_publish": "build_name: a",
@@ -153,13 +154,22 @@ def test_answers_under_the_names_of_the_variables_are_read() -> None:
         "drift_fail": True,
     }
     kept = ("desired_state_jobs", "wiki_docs_exclude", "release_title", "release_images")
-    wanted = {name: extra[name] for name in (*kept, "own", "own_list", "drift_fail")} | {
+    wanted = {
+        name: extra[name] for name in (*kept, "own", "own_list", "drift_fail", "awx_job_id")
+    } | {
         "release_jobs": [{"job": "delivery/toolchain"}],
         "release_files": [{"src": "a"}],
         "release_build_publish": {"build_name": "a"},
     }
     survey.read_extra_variables(extra)
     assert extra == wanted
+
+
+def test_empty_variable_of_a_command_line_hides_that_of_an_inventory() -> None:
+    """`-e desired_state_previous=` deletes nothing, although the inventory names a folder."""
+    extra: dict[str, Any] = {"desired_state_previous": "", "release_jobs": " "}
+    survey.read_extra_variables(extra)
+    assert extra == {"desired_state_previous": "", "release_jobs": " "}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 
 Answers are strings. Answers to questions of the type `textarea` are parsed as YAML. Empty answers
 are omitted. A question is named after its variable, with a prefix. Extra variables without the
-prefix, which no fact can replace, are read in the same way before the first play.
+prefix, which no fact can replace, are read in the same way before the first play. On a command
+line, an empty extra variable is no answer: it switches off what an inventory sets.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from .sentence_error import SentenceError, did_you_mean
 
 _SURVEYS = collection.ROOT / "playbooks" / "vars" / "awx_surveys.yml"
 _PREFIX = "survey_"
+#: Extra variables with which AWX runs each job.
+_OF_JOB = ("awx_job_id", "tower_job_id")
 
 
 class SurveyError(SentenceError):
@@ -46,10 +49,12 @@ def answers(playbook: str, variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_extra_variables(extra: MutableMapping[str, Any]) -> None:
-    """Replace the extra variables that are answers: remove empty strings, and parse YAML.
+    """Replace the extra variables that are answers: parse YAML, and in a job of AWX, remove empty
+    strings, which it passes for questions without an answer.
 
     A string that is no list or mapping in YAML, or that is a template, is left as it is.
     """
+    is_job = any(name in extra for name in _OF_JOB)
     given = {name: value for name, value in extra.items() if isinstance(value, str)}
     answered = {name for name, value in given.items() if not value.strip() or ":" in value}
     answered |= {name for name, value in given.items() if value.lstrip().startswith(("-", "["))}
@@ -58,7 +63,8 @@ def read_extra_variables(extra: MutableMapping[str, Any]) -> None:
     kinds = {name: kind for each in _surveys() for name, kind in _variables(each).items()}
     for name in answered & kinds.keys():
         if not given[name].strip():
-            del extra[name]
+            if is_job:
+                del extra[name]
         elif kinds[name] == "textarea" and not _is_template(given[name]):
             with suppress(SurveyError):
                 extra[name] = _parse(name, kinds[name], given[name])
