@@ -23,7 +23,10 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.account_ma
     Match,
     User,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.accounts import read
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.accounts import (
+    Accounts,
+    read,
+)
 
 Row = Mapping[str, Any]
 
@@ -215,6 +218,41 @@ def test_account_in_the_file_is_not_given_to_somebody_else(tmp_path: Path) -> No
     done = _matched(tmp_path, OLD, NEW, KEYS)
     reason = "id-boris is also the account of alice: write the right line"
     assert f"tracker,boris: ambiguous: {reason}" in done["lines"]
+
+
+def test_account_in_the_file_is_the_same_in_other_case(tmp_path: Path) -> None:
+    _write(tmp_path)
+    (tmp_path / "a.csv").write_text("service,name,account\nall,alice,ID-Boris\n", "utf-8")
+    done = _matched(tmp_path, OLD, NEW, KEYS)
+    reason = "id-boris is also the account of alice: write the right line"
+    assert f"tracker,boris: ambiguous: {reason}" in done["lines"]
+
+
+def test_users_of_two_services_do_not_get_the_same_account() -> None:
+    rows = {"account": "id-alice", "email": "a@x.example", "display_name": "Alice", "key": None}
+    old = {name: [{**rows, "account": name}] for name in ("alice", "boris")}
+    servers = account_matches.Servers(old=old, new={"a@x.example": [rows]})
+    users = [User("tracker", "alice"), User("wiki", "boris")]
+    found = account_matches.matched(users, servers, Accounts())
+    assert [match.status for match in found] == ["ambiguous"] * 2
+    same = [User(service, "alice") for service in ("tracker", "wiki")]
+    found = account_matches.matched(same, servers, Accounts())
+    assert [match.account for match in found] == ["id-alice"] * 2
+
+
+@pytest.mark.parametrize("ending", ["csv", "yml"])
+def test_display_name_writes_no_line(tmp_path: Path, ending: str) -> None:
+    """Everybody can choose the own display name, also one with line breaks."""
+    _write(tmp_path)
+    evil = "x\u2028all: {root: id-evil} #\u2029all,root,id-evil\r\n\x85all,root,id-evil"
+    new = _new(alice=[{**_found("id-1", None), "display_name": evil}])
+    texts = []
+    for _again in range(2):
+        _matched(tmp_path, OLD, new, match_accounts_file=f"a.{ending}")
+        texts.append((tmp_path / f"a.{ending}").read_text("utf-8"))
+        found = read(f"a.{ending}", lambda name: tmp_path / name)
+        assert "root" not in found.of("tracker")
+    assert texts[0] == texts[1]
 
 
 def test_user_key_needs_its_wiki(tmp_path: Path) -> None:

@@ -115,7 +115,8 @@ def named(states: Iterable[State], services: Collection[str]) -> list[User]:
 def matched(wanted: Iterable[User], servers: Servers, known: Accounts) -> list[Match]:
     """Return the match of each user that has no account yet.
 
-    Two users never get the same account: one may be an administrator's second account.
+    Two users never get the same account: one may be an administrator's second account. Names of
+    accounts are compared without regard to case, and between the services.
 
     :param known: accounts of users by their mapping
     """
@@ -126,12 +127,12 @@ def matched(wanted: Iterable[User], servers: Servers, known: Accounts) -> list[M
     for service in SERVICES:
         for name, account in known.of(service).items():
             # a key may belong to the same user
-            holders.setdefault((service, account), set()).update({name} - keys)
-    for match in matches:
-        holders.setdefault((match.user.service, match.account), set()).add(match.holder)
+            holders.setdefault((service, account.casefold()), set()).update({name} - keys)
+        for match in matches:  # the services have the same accounts
+            holders.setdefault((service, match.account.casefold()), set()).add(match.holder)
 
     def alone(match: Match) -> Match:
-        names = holders[match.user.service, match.account]
+        names = holders[match.user.service, match.account.casefold()]
         others = sorted(name for name in names if name.casefold() != match.holder.casefold())
         if not match.account or not others:
             return match
@@ -181,7 +182,7 @@ def completed(text: str, matches: Sequence[Match], *, is_yaml: bool) -> str:
     comments = {f"# {each.line}": None for each in matches if not each.account}
     lines = [
         line
-        for line in text.splitlines(keepends=True)
+        for line in io.StringIO(text, newline="")
         if not _COMMENT.match(line) or line.rstrip("\r\n") in comments
     ]
     there = {line.rstrip("\r\n") for line in lines}

@@ -63,6 +63,8 @@ _COMMAND = re.compile(
     r"#(?=#(?:vso|teamcity)?\[)|^[ \t]*:(?=:[a-z][\w-]*(?: [^\n]*)?::)", re.I | re.M
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+#: Characters that end a line, and in YAML a comment.
+_LINE_BREAK = re.compile("[\n\u2028\u2029]")
 # Characters that change the direction of writing, and invisible characters.
 _DIRECTION = re.compile(r"[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 # Lone surrogates, which cannot be encoded in UTF-8.
@@ -213,7 +215,7 @@ def printable(text: str, limit: int = MESSAGE_LIMIT) -> str:
 
 def single_line(text: str) -> str:
     """Like :func:`printable`, but replace line breaks by spaces."""
-    return printable(text).replace("\n", " ")
+    return _LINE_BREAK.sub(" ", printable(text))
 
 
 def shorten(text: str, limit: int = DETAIL_LIMIT) -> str:
