@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.common.yaml import yaml_dump
+
 from ...module_utils._lib.ci.jobs import configuration_file
 from ...module_utils._lib.core.errors import ToolchainError
 from ...module_utils._lib.wiki.formats.comparison import alike
-from ...module_utils._lib.wiki.formats.front_matter import block_of
+from ...module_utils._lib.wiki.formats.front_matter import block_of, split_front_matter
 from ...module_utils._lib.wiki.tree.markdown_adoption import MarkdownTree, Present, options_of
 from . import adopted_entry, yaml_edits
 from .adopted_entry import CannotAdopt
@@ -26,6 +28,7 @@ from .adoption import (
     names_of,
     require_adoptable,
     sections_in,
+    title_there,
 )
 from .desired_schema import schema_of
 from .desired_state import YAML_ENDINGS, key_of
@@ -33,6 +36,7 @@ from .folder_edits import EditedFile, EntryPlace, FolderEdits
 
 #: Endings of page files in storage format. Other pages are written in Markdown.
 _STORAGE = (".xml", ".html", ".xhtml")
+_WIDTH = 1_000_000
 _UNKNOWN = re.compile(r"cannot compare (.+)$")
 _OTHERS = "set adopt_into: base to change all environments"
 
@@ -104,9 +108,10 @@ class Adoption:
         kinds = lists_of(finding)
         if service in self.exported.unread:
             raise CannotAdopt(f"its server could not be read: {self.exported.unread[service]}")
-        present = self.exported.entry(service, kinds[0], name)
-        reasons = self.exported.reasons(name)
         places = self._places(finding, kinds)
+        there = name if places else _name_there(finding)
+        present = self.exported.entry(service, kinds[0], there)
+        reasons = self.exported.reasons(there)
         files = [place.file.path for place in places if place.file.of_environment]
         files = files or [place.file.path for place in places]
         if len(files) > 1 and kinds[0] != SECTIONS:
@@ -126,7 +131,7 @@ class Adoption:
         if places:
             return self._update(finding, places, present)
         if "trees" in kinds:
-            return self._update_tree_page(name, present)
+            return self._update_tree_page(name, there, present)
         return self._add(service, kinds[0], present)
 
     def _places(self, finding: Finding, kinds: Sequence[str]) -> list[EntryPlace]:
@@ -311,23 +316,30 @@ class Adoption:
         )
         return own + sum(path.name in text for text in self.edits.texts_of_others)
 
-    def _update_tree_page(self, name: str, present: Mapping[str, Any]) -> str:
-        """Write a page into the file of its tree."""
+    def _update_tree_page(self, name: str, there: str, present: Mapping[str, Any]) -> str:
+        """Write a page into the file of its tree.
+
+        :param there: name that the page has in the wiki
+        """
         space, _slash, title = name.partition("/")
         for tree, path in self._tree_files(space):
             own = self.edits.text_of(path) or ""
             if _title_in(own) != title:
                 continue
+            if there != name:
+                raise CannotAdopt(f"its title was changed: change that of {path.name} by hand")
             if self.edits.into_environment and not self.edits.is_of_environment(path):
                 raise CannotAdopt(f"its file {path.name} is for all environments: {_OTHERS}")
             labels = [each for each in present["labels"] if each not in _labels(tree.get("labels"))]
             self.edits.put(path, page_text(own, str(present["body"]), path, labels))
             return "updated"
-        if self._update_markdown(space, title, present):
+        if self._update_markdown(space, title, there, present):
             return "updated"
         raise CannotAdopt("no entry has its space and title, and no file of a tree its title")
 
-    def _update_markdown(self, space: str, title: str, present: Mapping[str, Any]) -> bool:
+    def _update_markdown(
+        self, space: str, title: str, name: str, present: Mapping[str, Any]
+    ) -> bool:
         """Write a page into the Markdown file of its tree. Return whether there is one."""
         for place in self.edits.places("wiki", "trees"):
             if place.entry.get("space") != space:
@@ -342,15 +354,22 @@ class Adoption:
             if self.edits.into_environment and not self.edits.is_of_environment(path):
                 raise CannotAdopt(f"its file {path.name} is for all environments: {_OTHERS}")
             texts = {str(path): text for path, text in self.edits.others.items() if text}
-            there = Present(
-                str(present["body"]), space, self.exported.published.get(f"{space}/{title}")
-            )
-            text = tree.adopted(page, own, there, texts)
+            published = self.exported.published.get(name)
+            now = name.partition("/")[2]
+            if now != title and (published or {}).get("file") != page.source.path:
+                raise CannotAdopt(f"the mark of the page '{now}' does not name {path.name}")
+            is_renamed = now != title
+            now = now if is_renamed else page.title
+            there = Present(str(present["body"]), space, now, published)
+            text = tree.adopted(page, own, there, texts, _with_title)
             labels = [
                 each for each in present["labels"] if each not in _labels(tree.options.labels)
             ]
             is_managed = page.labels is not None and {*page.labels} != {*present["labels"]}
-            self.edits.put(path, _with_labels(text, labels) if is_managed else text)
+            head = {"labels": labels} if is_managed else {}
+            self.edits.put(path, _with_front_matter(text, head))
+            if is_renamed:
+                tree.renamed[now] = page.title
             return True
         return False
 
@@ -450,16 +469,31 @@ def page_text(own: str, body: str, path: Path, labels: Sequence[str] | None) -> 
     return f"{own[: block.start]}{head}{own[block.end : block.content]}{content}"
 
 
-def _with_labels(text: str, labels: Sequence[str]) -> str:
-    """Return the text of a page with these labels in its front matter."""
+def _name_there(finding: Finding) -> str:
+    """Return the name that an object has on the server: a page may have another title there."""
+    space, slash, _title = str(finding["name"]).partition("/")
+    is_page = finding["kind"] == "page" and slash
+    return f"{space}/{title_there(finding)}" if is_page else str(finding["name"])
+
+
+def _with_title(text: str, title: str) -> str:
+    return _with_front_matter(text, {"title": title})
+
+
+def _with_front_matter(text: str, values: Mapping[str, Any]) -> str:
+    """Return the text of a page with these values in its front matter."""
     block = block_of(text)
+    if not values:
+        return text
+    if block is None and split_front_matter(text).text != text:
+        raise CannotAdopt(f"its front matter is TOML: change {', '.join(values)} there by hand")
     if block is None:
+        mark = "\ufeff" if text.startswith("\ufeff") else ""
         ending = "\r\n" if "\r\n" in text else "\n"
-        head = yaml_edits.edited("---\n", {"labels": list(labels)}).replace("\n", ending)
-        return f"{head}---{ending}{ending}{text}"
-    values = yaml_edits.load(text[block.start : block.end])
-    values["labels"] = list(labels)
-    head = yaml_edits.edited(text[block.start : block.end], values)
+        head = f"---\n{yaml_dump(dict(values), allow_unicode=True, width=_WIDTH)}---\n\n"
+        return f"{mark}{head.replace(chr(10), ending)}{text.removeprefix(mark)}"
+    head = text[block.start : block.end]
+    head = yaml_edits.edited(head, {**yaml_edits.load(head), **values})
     return f"{text[: block.start]}{head}{text[block.end :]}"
 
 

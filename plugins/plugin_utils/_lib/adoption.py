@@ -182,8 +182,15 @@ def _tree(finding: Finding) -> dict[str, Any]:
         return {"space": name, **alone}
     if "/" not in name:
         return {"page_id": name, **alone}
-    space, _slash, title = name.partition("/")
-    return {"space": space, "title": title, **alone}
+    space, _slash, _title = name.partition("/")
+    return {"space": space, "title": title_there(finding), **alone}
+
+
+def title_there(finding: Finding) -> str:
+    """Return the title that a page had in the wiki: findings name it by the title of its file."""
+    before = finding.get("before") if finding["kind"] == "page" else None
+    title = before.get("title") if isinstance(before, Mapping) else None
+    return " ".join(str(title or str(finding["name"]).partition("/")[2]).split())
 
 
 # -- the state of the servers ---------------------------------------------------------------------

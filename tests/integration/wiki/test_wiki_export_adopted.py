@@ -13,7 +13,10 @@ import pytest
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree import wiki_tree
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import adopted_objects
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.accounts import Accounts
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.adoption import Exported
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.adoption import (
+    Exported,
+    exports,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.folder_edits import (
     FolderEdits,
 )
@@ -67,11 +70,24 @@ class Wiki(test_wiki_exported_access.Wiki):
     def page(self, title: str) -> Any:
         return self.run("info", space="REL", title=title)[1]["page"]
 
-    def adopt(self, title: str) -> list[dict[str, Any]]:
-        """Adopt a page. Return the failures."""
-        tree = {"space": "REL", "title": title, "children": False}
+    def retitle(self, title: str, new: str, **options: Any) -> None:
+        """Rename a page by hand."""
+        page_id = self.page(title)["id"]
+        self.run("page", page_id=page_id, space="REL", title=new, **options)
+
+    def adopt(self, title: str, there: str = "", *more: tuple[str, str]) -> list[dict[str, Any]]:
+        """Adopt pages. Return the failures.
+
+        :param there: the title in the wiki, if it differs from that of the file
+        """
+        findings = []
+        for name, title_there in ((title, there), *more):
+            finding = {"service": "wiki", "kind": "page", "name": f"REL/{name}", "id": "1"}
+            finding |= {"status": "drift", "action": "update"}
+            sides = {"before": {"title": title_there}, "after": {"title": name}}
+            findings.append({**finding, **(sides if title_there else {})})
         result, _state = self.export(
-            trees=[tree],
+            trees=exports(findings)["wiki"]["trees"],
             attachments=False,
             restrictions=False,
             spaces=False,
@@ -82,8 +98,8 @@ class Wiki(test_wiki_exported_access.Wiki):
         exported = Exported.read(folder, {"wiki": result}, Accounts())
         edits = FolderEdits.read(self.state, None)
         work = adopted_objects.Adoption(edits, exported, deletions=False)
-        finding = {"service": "wiki", "kind": "page", "name": f"REL/{title}", "id": "1"}
-        work.adopt({**finding, "status": "drift", "action": "update"})
+        for finding in findings:
+            work.adopt(finding)
         edits.write(edits.texts())
         return work.failures
 
@@ -163,9 +179,93 @@ def test_other_line_ends_and_marks_stay(fresh: Fresh, tmp_path: Path) -> None:
     assert wiki.text("guide/second.md") == text.replace("do it", "do it all")
 
 
+@pytest.mark.parametrize("dialect", ["server", "cloud_v2"])
+def test_new_title_goes_where_the_file_has_it(fresh: Fresh, dialect: str, tmp_path: Path) -> None:
+    wiki = Wiki(fresh, dialect, tmp_path)
+    wiki.retitle("First steps", "All *steps*: 1")
+    assert wiki.adopt("First steps", "All *steps*: 1") == []
+    # the heading would be part of the page if it were not its title
+    expected = FILES["guide/first.md"].replace("title: First steps", "title: 'All *steps*: 1'")
+    expected = expected.replace("# First steps", "# All \\*steps\\*: 1")
+    assert wiki.text("guide/first.md") == expected
+    assert wiki.text("index.md") == FILES["index.md"]
+    assert not wiki.publish().changed
+    wiki.retitle("Second", "Third")
+    wiki.edit("Third", old="do it", new="do it all")
+    assert wiki.adopt("Second", "Third") == []
+    assert wiki.text("guide/second.md") == "# Third\n\n- [ ] do it all\n"
+    wiki.retitle("Guidebook", "Manual")
+    assert wiki.adopt("Guidebook", "Manual") == []
+    assert wiki.text("index.md") == FILES["index.md"].replace("Guidebook", "Manual")
+    assert not wiki.publish().changed
+
+
+def test_new_title_of_a_file_in_another_style(fresh: Fresh, tmp_path: Path) -> None:
+    wiki = Wiki(fresh, "server", tmp_path)
+    files = {
+        "lined.md": "Lined\r\n=====\r\n\r\ntext of [me](lined.md)  \r\nand me\r\n",
+        "signed.md": "## Signed ## {#there}\n\ntext\n\n# Signed too\n",
+        "bare.md": "only text\n",
+        "attributes.md": "# Attributes {#one .two}\n\ntext\n",
+        "marked.md": "\ufeff# Marked\n\ntext\n",
+        "html.md": "<h1>Html</h1>\n\ntext\n",
+    }
+    wiki.write(files)
+    wiki.publish()
+    for title in ("Lined", "Signed too", "bare", "Attributes", "Marked", "Html"):
+        wiki.retitle(title, f"{title} #")
+    for title in ("Lined", "Signed too", "bare", "Attributes", "Marked"):
+        assert [one["reason"] for one in wiki.adopt(title, f"{title} #")] == [], title
+    assert wiki.text("lined.md") == files["lined.md"].replace("Lined\r", "Lined \\#\r")
+    assert wiki.text("signed.md") == files["signed.md"].replace("Signed too", "Signed too \\#")
+    assert wiki.text("marked.md") == "\ufeff# Marked \\#\n\ntext\n"
+    assert wiki.text("bare.md") == "---\ntitle: 'bare #'\n---\n\nonly text\n"
+    attributes = files["attributes.md"].replace("Attributes", "Attributes \\#")
+    assert wiki.text("attributes.md") == attributes
+    (failure,) = wiki.adopt("Html", "Html #")
+    assert "html.md: the heading 'Html' is its title" in failure["reason"]
+    assert wiki.text("html.md") == files["html.md"]
+
+
+def test_links_to_a_page_with_a_new_title_stay(fresh: Fresh, tmp_path: Path) -> None:
+    wiki = Wiki(fresh, "server", tmp_path)
+    wiki.retitle("First steps", "Steps")
+    wiki.edit("Guidebook", old="See", new="Look at")
+    text = f"{FILES['index.md']}\nmore of Git\n"
+    wiki.write({"index.md": text})
+    assert wiki.adopt("First steps", "Steps", ("Guidebook", "")) == []
+    assert wiki.text("index.md") == text.replace("See", "Look at")
+    assert wiki.text("guide/first.md") == FILES["guide/first.md"].replace("First steps", "Steps")
+    assert [page["action"] for page in wiki.publish().result["pages"]].count("unchanged") == 3
+    assert not wiki.publish().changed
+
+
+def test_labels_of_a_file_without_front_matter(fresh: Fresh, tmp_path: Path) -> None:
+    wiki = Wiki(fresh, "server", tmp_path)
+    tree = {"src": "docs", "space": "REL", "parent_id": "1003", "labels": ["docs"]}
+    (wiki.state / "wiki.yml").write_text(json.dumps({"trees": [tree]}), "utf-8")
+    wiki.edit("Second", labels=["docs", "more"], old="do it", new="do it all")
+    assert wiki.adopt("Second") == []
+    assert (
+        wiki.text("guide/second.md") == "---\nlabels:\n- more\n---\n\n# Second\n\n- [ ] do it all\n"
+    )
+
+
+def test_new_title_needs_the_mark_and_no_other_page(fresh: Fresh, tmp_path: Path) -> None:
+    wiki = Wiki(fresh, "server", tmp_path)
+    wiki.retitle("Second", "Third")
+    wiki.write({"guide/third.md": "# Third\n"})
+    (failure,) = wiki.adopt("Second", "Third")
+    assert "the title 'Third' is also used by" in failure["reason"]
+    (failure,) = wiki.adopt("First steps", "Third")
+    assert "the mark of the page 'Third' does not name first.md" in failure["reason"]
+    assert wiki.text("guide/second.md") == FILES["guide/second.md"]
+
+
 def test_playbooks_adopt_a_page(fresh: Fresh, tmp_path: Path) -> None:
     wiki = Wiki(fresh, "server", tmp_path)
     wiki.edit("Second", old="do it", new="do it all")
+    wiki.retitle("Second", "Third")
     login = connections.connection("wiki", wiki.sandbox.urls["wiki"])
     variables = {
         "desired_state_folder": "state",
@@ -180,4 +280,4 @@ def test_playbooks_adopt_a_page(fresh: Fresh, tmp_path: Path) -> None:
         assert run.code == 0, run.output
     report = json.loads((tmp_path / "report/report.json").read_text("utf-8"))
     assert report["findings"] == []
-    assert "- [ ] do it all" in wiki.text("guide/second.md")
+    assert wiki.text("guide/second.md") == "# Third\n\n- [ ] do it all\n"

@@ -99,7 +99,7 @@ def adopt(run: Run, export: str, exports: Mapping[str, Mapping[str, Any]]) -> Re
 
     def adopted(*, verify: bool) -> tuple[adopted_objects.Adoption, dict[Path, str | None]]:
         work = adopted_objects.Adoption(_edits(run, folder), exported, deletions)
-        for finding in found:
+        for finding in sorted(found, key=_is_last):
             work.adopt(finding, verify=verify)
         return work, work.edits.texts()
 
@@ -122,6 +122,12 @@ def adopt(run: Run, export: str, exports: Mapping[str, Mapping[str, Any]]) -> Re
         **work.result(texts),
         "lines": _lines_of(run, work, texts),
     }
+
+
+def _is_last(finding: adoption.Finding) -> bool:
+    """Return whether other findings come first: pages with a new title, to which others link."""
+    title = str(finding["name"]).partition("/")[2]
+    return finding["kind"] != "page" or adoption.title_there(finding) == title
 
 
 def _lines_of(run: Run, work: adopted_objects.Adoption, texts: Iterable[Path]) -> list[str]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
@@ -20,24 +21,34 @@ from ..formats.comparison import alike
 from ..formats.document import anchors_of, parse_markdown, target_key, title_of
 from ..formats.front_matter import split_front_matter
 from ..formats.markdown_merge import Conflict, Merger, first_difference, is_merge, style_of
-from ..formats.markdown_writer import Context
+from ..formats.markdown_writer import Context, heading_text
+from ..formats.markup import attribute
 from ..formats.parser import parse
 from .source_files import SourceFolder, TreeOptions, named_attachments, read_folder
 from .wanted_pages import PageSource, WantedPage, WantedPages, title_key
 
 _SHOWN = 80
+#: A heading behind number signs, with the attributes at its end.
+_ATX = re.compile(
+    r"(?P<mark>\ufeff? {0,3}#{1,6}[ \t]+).*?(?P<after>([ \t]+#+)?([ \t]+\{[^{}]*\})?[ \t]*)"
+)
+#: Some editors write it at the begin of a file.
+_MARK = "\ufeff"
+_PAGE = re.compile(r'(<ri:page [^<>]*?ri:content-title=")([^"]*)("[^<>]*>)')
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
 
 
 @dataclass(frozen=True)
 class Present:
     """A page of the wiki.
 
-    `published`: what its tree saved last, with `source`, the digest of the file, and `body`, which
-    is None if that version is gone; None without a mark.
+    `title`: its title there. `published`: what its tree saved last, with `source`, the digest of
+    the file, and `body`, which is None if that version is gone; None without a mark.
     """
 
     body: str
     space: str
+    title: str
     published: Mapping[str, Any] | None = None
 
     @property
@@ -68,9 +79,11 @@ class MarkdownTree:
     """The files of a tree, and the pages that they become.
 
     :param options: options of the tree, with the path of the folder
+    :param renamed: former titles of the pages whose new title was adopted
     """
 
     options: TreeOptions
+    renamed: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def _converted(self) -> tuple[SourceFolder, WantedPages, dict[str, WantedPage]]:
@@ -114,6 +127,7 @@ class MarkdownTree:
         own: str,
         present: Present,
         texts: Mapping[str, str],
+        with_title: Callable[[str, str], str],
     ) -> str:
         """Return the text of the file of a page with the changes of the wiki.
 
@@ -122,6 +136,7 @@ class MarkdownTree:
 
         :param own: present text of the file
         :param texts: texts of other files that were adopted, by path on disk
+        :param with_title: returns a text with a title in its front matter
         """
         place, base = page.source.place, present.base_of(page)
         if place.lower().endswith(".mdx"):
@@ -130,10 +145,13 @@ class MarkdownTree:
         text = own.replace("\r\n", "\n")
         front = len(text) - len(split_front_matter(text).text.lstrip("\n\ufeff"))
         head, content = text[:front], text[front:]
+        # the links in the file still have the former titles
+        former = {**self.renamed, present.title: page.title}
+        body = _relinked(present.body, present.space, former)
+        written = None if base is None else _relinked(base, present.space, former)
         try:
-            merged = head + self._merger(page, head, content, present).merged(
-                content, present.body, base
-            )
+            merger = self._merger(page, head, content, replace(present, body=body))
+            merged = head + merger.merged(content, body, written)
         except Conflict as error:
             line = error.line + head.count("\n")
             by = f" by {present.changed_by}" if present.changed_by else ""
@@ -142,8 +160,38 @@ class MarkdownTree:
                 f"{place}:{line}: this block was changed here and in the wiki{by}: merge it by"
                 " hand",
             ) from None
+        if present.title != page.title:
+            merged = self._retitled(page, merged, present.title, with_title)
         self._require_same(page, merged, present, base, texts)
         return merged.replace("\n", "\r\n") if is_crlf else merged
+
+    def _retitled(
+        self, page: WantedPage, text: str, title: str, with_title: Callable[[str, str], str]
+    ) -> str:
+        """Return the text of a page with another title, where the file has its title.
+
+        A heading that is left out of the page changes too. Raises `failed` for a heading of several
+        lines or in HTML.
+        """
+        place, prefix = page.source.place, self.options.title_prefix
+        if not title.startswith(prefix):
+            message = f"the title '{title}' does not begin with the title_prefix '{prefix}'"
+            raise ToolchainError("failed", message)
+        title = title.removeprefix(prefix)
+        heading = self._converted[1].sources[page.source.key].heading
+        front = split_front_matter(text)
+        if heading is not None:
+            name, document = title_of(heading), parse_markdown(front.text.lstrip(_MARK))
+            first = document.title() if front.title is None else next(document.headings(), None)
+            lines = text.split("\n")
+            line = first.line - 1 if first is not None and title_of(first) == name else None
+            written = None if line is None else _heading(lines, line, title)
+            if line is None or written is None:
+                message = f"{place}: the heading '{name}' is its title: change it by hand"
+                raise ToolchainError("failed", message)
+            lines[line] = written
+            text = "\n".join(lines)
+        return text if heading is not None and front.title is None else with_title(text, title)
 
     def _merger(self, page: WantedPage, head: str, content: str, present: Present) -> Merger:
         source = self._converted[1].sources[page.source.key]
@@ -180,7 +228,9 @@ class MarkdownTree:
         """Raise `failed` unless the text becomes the page, and all other pages stay."""
         folder, _wanted, before = self._converted
         place, space = page.source.place, present.space
-        body = self._body_alone(page, text)
+        former = {**self.renamed, present.title: page.title}
+        is_renamed = present.title != page.title
+        body = None if is_renamed or self.renamed else self._body_alone(page, text)
         if body is None:
             try:
                 pages = self._pages(folder, {**texts, self.file(page): text})[1]
@@ -188,9 +238,18 @@ class MarkdownTree:
                 message = f"{place} cannot hold the page: {error}"
                 raise ToolchainError("failed", message) from None
             now = pages[page.source.key]
-            body = now.body if now.title == page.title else ""
+            if is_renamed and now.title != present.title:
+                message = f"{place} cannot hold the title '{present.title}'"
+                raise ToolchainError("failed", message)
+            body = now.body if now.title == present.title else ""
             known = {page.source.key, *(key for key in pages if self._file(key) in texts)}
-            others = [key for key, one in pages.items() if key not in known and one != before[key]]
+            # the wiki itself writes a new title into the links of other pages
+
+            def linked(one: WantedPage) -> WantedPage:
+                return replace(one, body=_relinked(one.body, space, former))
+
+            rest = [key for key in pages if key not in known]
+            others = [key for key in rest if linked(pages[key]) != linked(before[key])]
             if others:
                 other = pages[others[0]].source.place
                 message = f"with the change of {place}, {other} would become another page"
@@ -198,7 +257,9 @@ class MarkdownTree:
         if base is None:
             is_same = alike(present.body, body, space, flowing=True)
         else:
-            is_same = is_merge(page.body, base, present.body, body, space)
+            titles = {old: new for new, old in former.items()}
+            own, base = (_relinked(one, space, titles) for one in (page.body, base))
+            is_same = is_merge(own, base, present.body, body, space)
         if not is_same:
             block = shorten(first_difference(present.body, body, space), _SHOWN)
             raise ToolchainError("failed", f"{place} cannot hold the block '{block}'")
@@ -247,6 +308,33 @@ class _Addresses:
         ending = "/" if path.endswith("/") else ""
         here = posixpath.dirname(self.own.source.path)
         return quote(posixpath.relpath(path, here or ".")) + ending
+
+
+def _heading(lines: Sequence[str], line: int, title: str) -> str | None:
+    """Return the line of a heading with another title, or None if it is not of one line."""
+    found = _ATX.fullmatch(lines[line])
+    if found is not None:
+        return f"{found['mark']}{heading_text(title)}{found['after']}"
+    is_first = line == 0 or not lines[line - 1].strip() or lines[line - 1] in ("---", "...")
+    if is_first and _UNDERLINE.fullmatch("".join(lines[line + 1 : line + 2])):
+        return f"{lines[line][: lines[line].startswith(_MARK)]}{heading_text(title)}"
+    return None
+
+
+def _relinked(body: str, space: str, titles: Mapping[str, str]) -> str:
+    """Return a body whose links to pages of the space lead to other titles.
+
+    :param titles: by title
+    """
+    named = {attribute(title): attribute(other) for title, other in titles.items()}
+    own = f'ri:space-key="{attribute(space)}"'
+
+    def renamed(found: re.Match[str]) -> str:
+        before, title, after = found.groups()
+        is_here = "ri:space-key=" not in found[0] or own in found[0]
+        return f"{before}{named.get(title, title) if is_here else title}{after}"
+
+    return _PAGE.sub(renamed, body)
 
 
 def options_of(entry: Mapping[str, Any], src: str) -> TreeOptions:
