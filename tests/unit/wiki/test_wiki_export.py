@@ -29,6 +29,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.page 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.existing_pages import (
     ExistingTree,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.markdown_export import (
+    natural_names,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.source_files import (
     TreeOptions,
     read_folder,
@@ -319,3 +322,10 @@ def test_missing_listed_file_is_reported(tmp_path: Path, path: str) -> None:
         read_folder(str(folder), []), TreeOptions("", "REL", attachments=False), lambda text: None
     ).all()
     assert [page.files for page in left] == [{}]
+
+
+@pytest.mark.parametrize(
+    "name", ["../a.png", "CON.png", "nul.tar.gz", "lpt1.txt", "notes.md", ".a.png", "a.", "a\n.png"]
+)
+def test_attachment_with_an_unsafe_name_has_another_file(name: str) -> None:
+    assert natural_names({name: "x.bin", "console.png": "y.png"}, set()) == {"y.png": "console.png"}

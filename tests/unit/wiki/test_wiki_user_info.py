@@ -48,8 +48,13 @@ def test_other_server_is_an_error() -> None:
     assert caught.value.kind == "not_found"
 
 
-def test_user_without_a_name_is_an_error() -> None:
-    with Stub(Reply(body={"type": "anonymous"})) as stub, pytest.raises(ToolchainError) as caught:
+@pytest.mark.parametrize(
+    "body",
+    [{"type": "anonymous"}, {"username": "reporter", "userKey": "ff90"}],
+    ids=["without a name", "another user"],
+)
+def test_response_with_another_user_is_an_error(body: dict[str, str]) -> None:
+    with Stub(Reply(body=body)) as stub, pytest.raises(ToolchainError) as caught:
         users(stub, "ff80")
     assert caught.value.kind == "protocol"
 

@@ -49,9 +49,9 @@ class WikiUserInfoOperation(ReadOnly):
         purpose = f"searching for the user with the key {key}"
         response = self._client.ask(purpose, "rest/api/user", {"key": key}, (200, 404))
         found = response.json() if response.status == 200 else {}
-        name = as_text(member(found, "username"))
-        if response.status == 200 and not name:
-            raise unexpected_body(response, "the name of a user")
+        name, there = (as_text(member(found, field)) for field in ("username", "userKey"))
+        if response.status == 200 and (not name or there not in ("", key)):
+            raise unexpected_body(response, f"the name of the user with the key {key}")
         return {
             "key": key,
             "account": name or None,

@@ -30,7 +30,11 @@ from .wanted_pages import WantedPage, WantedPages, title_key
 
 _WIDTH = 1_000_000
 #: Names of attachments that are safe file names on every system.
-_SAFE = re.compile(r"[^\W_][\w ()+.-]{0,90}\.(?!(?:md|markdown|mdx|xml|ya?ml|json)$)\w{1,10}", re.I)
+_SAFE = re.compile(
+    r"(?!(?:con|prn|aux|nul|(?:com|lpt)\d)\.)[^\W_][\w ()+.-]{0,90}"
+    r"\.(?!(?:md|markdown|mdx|xml|ya?ml|json)$)\w{1,10}",
+    re.IGNORECASE,
+)
 _PROBLEM = re.compile(r"(?P<path>.*?):\d+: (?P<reason>.*)", re.DOTALL)
 
 
