@@ -353,21 +353,26 @@ class Adoption:
             own = self.edits.text_of(path) or ""
             if self.edits.into_environment and not self.edits.is_of_environment(path):
                 raise CannotAdopt(f"its file {path.name} is for all environments: {_OTHERS}")
-            texts = {str(path): text for path, text in self.edits.others.items() if text}
+            others = self.edits.others.items()
+            texts = {str(path): text for path, text in others if isinstance(text, str)}
             published = self.exported.published.get(name)
             now = name.partition("/")[2]
             if now != title and (published or {}).get("file") != page.source.path:
                 raise CannotAdopt(f"the mark of the page '{now}' does not name {path.name}")
             is_renamed = now != title
             now = now if is_renamed else page.title
-            there = Present(str(present["body"]), space, now, published)
-            text = tree.adopted(page, own, there, texts, _with_title)
+            files = self.exported.attachments(name)
+            there = Present(str(present["body"]), space, now, published, files)
+            text, new = tree.adopted(page, own, there, texts, _with_title)
             labels = [
                 each for each in present["labels"] if each not in _labels(tree.options.labels)
             ]
             is_managed = page.labels is not None and {*page.labels} != {*present["labels"]}
             head = {"labels": labels} if is_managed else {}
             self.edits.put(path, _with_front_matter(text, head))
+            for file, content in new.items():
+                self.edits.copy(path.parent / file.rpartition("/")[2], Path(content))
+            tree.added |= new
             if is_renamed:
                 tree.renamed[now] = page.title
             return True

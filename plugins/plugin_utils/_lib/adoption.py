@@ -277,6 +277,16 @@ class Exported:
                 return {"body": text[block.content :], "labels": labels, **parent}
         return None
 
+    def attachments(self, name: str) -> dict[str, str]:
+        """Return the paths of the exported attachments of a page, by name."""
+        for tree in self.values.get("wiki", {}).get("trees") or []:
+            folder = self.folder / tree["src"]
+            block = block_of((folder / "index.xml").read_bytes().decode())
+            if block and f"{tree['space']}/{block.values.get('title')}" == name:
+                files = block.values.get("attachments") or {}
+                return {each: str(folder / file) for each, file in files.items() if file}
+        return {}
+
     def reasons(self, name: str) -> list[str]:
         """Return the reasons for which an object, or a part of it, is not in the export."""
         return [

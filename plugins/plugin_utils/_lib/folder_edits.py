@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import functools
 import os
+import shutil
 import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -64,7 +65,8 @@ class FolderEdits:
 
     :param environment: name of the environment, or `None`
     :param into_environment: write new entries and differences into the environment
-    :param others: text of other files by path, `None` for a file to remove
+    :param others: text of other files by path, `None` for a file to remove; the path of a file
+        to copy
     :param touched: files of the edits since `begin`
     """
 
@@ -72,7 +74,7 @@ class FolderEdits:
     environment: str | None
     into_environment: bool
     files: list[EditedFile] = field(default_factory=list)
-    others: dict[Path, str | None] = field(default_factory=dict)
+    others: dict[Path, Path | str | None] = field(default_factory=dict)
     touched: dict[Path, None] = field(default_factory=dict)
     _saved: list[tuple[Any, Any]] = field(default_factory=list)
 
@@ -112,8 +114,9 @@ class FolderEdits:
 
     def text_of(self, path: Path) -> str | None:
         """Return the text of a file with the edits so far, or `None` if there is no such file."""
-        if path in self.others:
-            return self.others[path]
+        edited = self.others.get(path)
+        if path in self.others and not isinstance(edited, Path):
+            return edited
         self._require_inside(path)
         try:
             with open(path, "rb", opener=open_regular) as stream:
@@ -227,14 +230,23 @@ class FolderEdits:
         self._save(self.others)
         self.others[path] = text
 
+    def copy(self, path: Path, content: Path) -> None:
+        """Copy a file to a new path. Raises `invalid` for a path outside of the folder."""
+        self._require_inside(path)
+        self.touched[path] = None
+        self._save(self.others)
+        self.others[path] = content
+
     # -- results
 
-    def texts(self, paths: Collection[Path] | None = None) -> dict[Path, str | None]:
-        """Return the text of each file that changes. Raises `ToolchainError`.
+    def texts(self, paths: Collection[Path] | None = None) -> dict[Path, Path | str | None]:
+        """Return the text of each file that changes, or the path of a file to copy.
+
+        Raises `ToolchainError`.
 
         :param paths: the files to compute, by default all
         """
-        found: dict[Path, str | None] = {}
+        found: dict[Path, Path | str | None] = {}
         for file in self.files:
             if paths is not None and file.path not in paths:
                 continue
@@ -248,14 +260,25 @@ class FolderEdits:
                 raise ToolchainError("failed", f"the server's state violates the schema: {shown}")
             if text != file.text:
                 found[file.path] = text
-        others = {path: text for path, text in self.others.items() if text != _read(path)}
+        others = {
+            path: text
+            for path, text in self.others.items()
+            if isinstance(text, Path) or text != _read(path)
+        }
         return {**found, **others}
 
-    def patch(self, texts: Mapping[Path, str | None]) -> str:
-        """Return a patch of the folder with masked secrets. Without secrets, Git can apply it."""
-        return "".join(patch(self.shown(path), _read(path), text) for path, text in texts.items())
+    def patch(self, texts: Mapping[Path, Path | str | None]) -> str:
+        """Return a patch of the folder with masked secrets. Git can apply it without secrets and
+        copied files, of which it has only the names.
+        """
+        return "".join(
+            f"Binary files /dev/null and b/{self.shown(path)} differ\n"
+            if isinstance(text, Path)
+            else patch(self.shown(path), _read(path), text)
+            for path, text in texts.items()
+        )
 
-    def write(self, texts: Mapping[Path, str | None]) -> None:
+    def write(self, texts: Mapping[Path, Path | str | None]) -> None:
         """Write the files, each atomically, with the permissions of the replaced file.
 
         Temporary files of a run that was killed are removed.
@@ -269,7 +292,11 @@ class FolderEdits:
                 continue
             make_folders(os.path.dirname(at[name]))
             with atomic_write(at[name]) as stream:
-                stream.write(text.encode("utf-8"))
+                if isinstance(text, Path):
+                    with open(text, "rb") as source:
+                        shutil.copyfileobj(source, stream)
+                else:
+                    stream.write(text.encode("utf-8"))
 
 
 def _keys(service: str) -> set[str]:

@@ -75,6 +75,13 @@ class Wiki(test_wiki_exported_access.Wiki):
         page_id = self.page(title)["id"]
         self.run("page", page_id=page_id, space="REL", title=new, **options)
 
+    def attach(self, title: str, name: str, content: bytes) -> None:
+        """Add an attachment to a page by hand."""
+        file = self.state.parent / name
+        file.write_bytes(content)
+        attachments = [{"src": str(file), "name": name}]
+        self.run("page", space="REL", title=title, attachments=attachments)
+
     def adopt(self, title: str, there: str = "", *more: tuple[str, str]) -> list[dict[str, Any]]:
         """Adopt pages. Return the failures.
 
@@ -88,7 +95,7 @@ class Wiki(test_wiki_exported_access.Wiki):
             findings.append({**finding, **(sides if title_there else {})})
         result, _state = self.export(
             trees=exports(findings)["wiki"]["trees"],
-            attachments=False,
+            attachments=True,
             restrictions=False,
             spaces=False,
             published=True,
@@ -100,6 +107,7 @@ class Wiki(test_wiki_exported_access.Wiki):
         work = adopted_objects.Adoption(edits, exported, deletions=False)
         for finding in findings:
             work.adopt(finding)
+        self.patch = edits.patch(edits.texts())
         edits.write(edits.texts())
         return work.failures
 
@@ -227,6 +235,46 @@ def test_new_title_of_a_file_in_another_style(fresh: Fresh, tmp_path: Path) -> N
     assert wiki.text("html.md") == files["html.md"]
 
 
+@pytest.mark.parametrize(
+    ("dialect", "name"), [("server", "new one.png"), ("cloud_v2", "new-one.png")]
+)
+def test_new_attachments_are_stored_beside_the_file(
+    fresh: Fresh, dialect: str, name: str, tmp_path: Path
+) -> None:
+    wiki = Wiki(fresh, dialect, tmp_path)
+    image = f'<p>see <ac:image><ri:attachment ri:filename="{name}"/></ac:image></p>'
+    wiki.attach("First steps", name, b"\x89PNG\0")
+    wiki.attach("First steps", "unused.png", b"unused")
+    wiki.edit("First steps", old=" of mine.</p>", new=f" of mine.</p>{image}")
+    wiki.attach("Second", name, b"\x89PNG\0")
+    wiki.edit("Second", old="do it", new=f"do it {image[7:-4]}")
+    assert wiki.adopt("First steps", "", ("Second", "")) == []
+    text, address = FILES["guide/first.md"], name.replace(" ", "%20")
+    expected = text.replace("* one", f"see ![]({address})\n\n* one")
+    assert wiki.text("guide/first.md") == expected
+    assert wiki.text("guide/second.md") == f"# Second\n\n- [ ] do it ![]({address})\n"
+    files = {path.name: path for path in (wiki.state / "docs").rglob("*.png")}
+    assert files[name].read_bytes() == b"\x89PNG\0"
+    assert [*files] == [name]
+    assert f"\nBinary files /dev/null and b/docs/guide/{name} differ\n" in wiki.patch
+    assert not wiki.publish().changed
+
+
+@pytest.mark.parametrize("name", ["new.png", "New.PNG", "new.md"])
+def test_new_attachment_replaces_no_file(name: str, fresh: Fresh, tmp_path: Path) -> None:
+    wiki = Wiki(fresh, "server", tmp_path)
+    wiki.write({"guide/new.png": "of Git"})
+    wiki.attach("First steps", name, b"of the wiki")
+    image = f'<p>see <ac:link><ri:attachment ri:filename="{name}"/></ac:link></p>'
+    wiki.edit("First steps", old=" of mine.</p>", new=f" of mine.</p>{image}")
+    (failure,) = wiki.adopt("First steps")
+    reason = "cannot hold" if name == "new.md" else f"'{name}' would replace guide/{name}"
+    assert reason in failure["reason"]
+    assert wiki.text("guide/first.md") == FILES["guide/first.md"]
+    assert wiki.text("guide/new.png") == "of Git"
+    assert len([*(wiki.state / "docs/guide").iterdir()]) == 3
+
+
 def test_links_to_a_page_with_a_new_title_stay(fresh: Fresh, tmp_path: Path) -> None:
     wiki = Wiki(fresh, "server", tmp_path)
     wiki.retitle("First steps", "Steps")
@@ -264,7 +312,9 @@ def test_new_title_needs_the_mark_and_no_other_page(fresh: Fresh, tmp_path: Path
 
 def test_playbooks_adopt_a_page(fresh: Fresh, tmp_path: Path) -> None:
     wiki = Wiki(fresh, "server", tmp_path)
-    wiki.edit("Second", old="do it", new="do it all")
+    wiki.attach("Second", "new.png", b"\x89PNG\0")
+    image = '<ac:image><ri:attachment ri:filename="new.png"/></ac:image>'
+    wiki.edit("Second", old="do it", new=f"do it all {image}")
     wiki.retitle("Second", "Third")
     login = connections.connection("wiki", wiki.sandbox.urls["wiki"])
     variables = {
@@ -272,12 +322,17 @@ def test_playbooks_adopt_a_page(fresh: Fresh, tmp_path: Path) -> None:
         "enforce_connections": {"wiki": login},
         "drift_report": "report",
     }
-    for name in ("drift", "adopt", "drift"):
+    for name, *arguments in (["drift"], ["adopt", "--check"], ["adopt"], ["drift"]):
         chosen = {"adopt_report": "report", "adopt_findings": [{"name": "REL/Second"}]}
         more = chosen if name == "adopt" else {}
         play = {"import_playbook": f"delivery.toolchain.{name}", "vars": {**variables, **more}}
-        run = playbook.run(tmp_path, [play], seconds=900)
+        run = playbook.run(tmp_path, [play], arguments=arguments, seconds=900)
         assert run.code == 0, run.output
+        if arguments:
+            assert "Binary files /dev/null and b/docs/guide/new.png differ" in run.output
+            assert wiki.text("guide/second.md") == FILES["guide/second.md"]
+            assert not (wiki.state / "docs/guide/new.png").exists()
     report = json.loads((tmp_path / "report/report.json").read_text("utf-8"))
     assert report["findings"] == []
-    assert wiki.text("guide/second.md") == "# Third\n\n- [ ] do it all\n"
+    assert (wiki.state / "docs/guide/new.png").read_bytes() == b"\x89PNG\0"
+    assert wiki.text("guide/second.md") == "# Third\n\n- [ ] do it all ![](new.png)\n"

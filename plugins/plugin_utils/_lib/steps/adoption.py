@@ -97,7 +97,7 @@ def adopt(run: Run, export: str, exports: Mapping[str, Mapping[str, Any]]) -> Re
     exported = adoption.Exported.read(Path(export), exports, accounts_of(run))
     deletions = variables.is_on("adopt_deletions", run.variables, run.template, default=False)
 
-    def adopted(*, verify: bool) -> tuple[adopted_objects.Adoption, dict[Path, str | None]]:
+    def adopted(*, verify: bool) -> tuple[adopted_objects.Adoption, dict[Path, Path | str | None]]:
         work = adopted_objects.Adoption(_edits(run, folder), exported, deletions)
         for finding in sorted(found, key=_is_last):
             work.adopt(finding, verify=verify)

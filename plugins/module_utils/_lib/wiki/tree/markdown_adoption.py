@@ -6,11 +6,14 @@ Nothing is written here: the new text of a file is converted with the whole tree
 
 from __future__ import annotations
 
+import copy
+import filecmp
 import os
 import posixpath
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -24,6 +27,7 @@ from ..formats.markdown_merge import Conflict, Merger, first_difference, is_merg
 from ..formats.markdown_writer import Context, heading_text
 from ..formats.markup import attribute
 from ..formats.parser import parse
+from .markdown_export import SAFE
 from .source_files import SourceFolder, TreeOptions, named_attachments, read_folder
 from .wanted_pages import PageSource, WantedPage, WantedPages, title_key
 
@@ -44,12 +48,14 @@ class Present:
 
     `title`: its title there. `published`: what its tree saved last, with `source`, the digest of
     the file, and `body`, which is None if that version is gone; None without a mark.
+    `attachments`: paths on disk of the contents of its attachments, by name.
     """
 
     body: str
     space: str
     title: str
     published: Mapping[str, Any] | None = None
+    attachments: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def changed_by(self) -> str:
@@ -80,21 +86,23 @@ class MarkdownTree:
 
     :param options: options of the tree, with the path of the folder
     :param renamed: former titles of the pages whose new title was adopted
+    :param added: new files by path below the folder, as paths on disk of their contents
     """
 
     options: TreeOptions
     renamed: dict[str, str] = field(default_factory=dict)
+    added: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def _converted(self) -> tuple[SourceFolder, WantedPages, dict[str, WantedPage]]:
         options = self.options
         folder = read_folder(options.src, options.exclude, drafts=options.drafts == "publish")
-        return folder, *self._pages(folder, {})
+        return folder, *self._pages(folder, {}, {})
 
     def _pages(
-        self, folder: SourceFolder, texts: Mapping[str, str]
+        self, folder: SourceFolder, texts: Mapping[str, str], new: Mapping[str, str]
     ) -> tuple[WantedPages, dict[str, WantedPage]]:
-        """Convert a folder, with other texts of some files."""
+        """Convert a folder, with other texts of some files, and with new files."""
         with tempfile.TemporaryDirectory() as place:
             pages = dict(folder.pages)
             for number, (key, source) in enumerate(folder.pages.items()):
@@ -104,7 +112,10 @@ class MarkdownTree:
                     with open(file, "w", encoding="utf-8", newline="") as stream:
                         stream.write(text)
                     pages[key] = replace(source, file=file)
-            wanted = WantedPages(replace(folder, pages=pages), self.options, lambda text: None)
+            files = copy.copy(folder.files)
+            files.update(new)
+            folder = replace(folder, pages=pages, files=files)
+            wanted = WantedPages(folder, self.options, lambda text: None)
             return wanted, {page.source.key: page for page in wanted.all()}
 
     def page(self, title: str) -> WantedPage | None:
@@ -128,11 +139,12 @@ class MarkdownTree:
         present: Present,
         texts: Mapping[str, str],
         with_title: Callable[[str, str], str],
-    ) -> str:
-        """Return the text of the file of a page with the changes of the wiki.
+    ) -> tuple[str, dict[str, str]]:
+        """Return the text of the file of a page with the changes of the wiki, and its new files.
 
-        Raises `conflict` if both sides changed a block, and `failed` if the text would become
-        another page, or change others.
+        The new files are paths below the folder, with the paths on disk of their contents. Raises
+        `conflict` if both sides changed a block, and `failed` if the text would become another
+        page, or change others.
 
         :param own: present text of the file
         :param texts: texts of other files that were adopted, by path on disk
@@ -150,7 +162,8 @@ class MarkdownTree:
         body = _relinked(present.body, present.space, former)
         written = None if base is None else _relinked(base, present.space, former)
         try:
-            merger = self._merger(page, head, content, replace(present, body=body))
+            new = self._new_files(page, present)
+            merger = self._merger(page, head, content, replace(present, body=body), new)
             merged = head + merger.merged(content, body, written)
         except Conflict as error:
             line = error.line + head.count("\n")
@@ -162,8 +175,32 @@ class MarkdownTree:
             ) from None
         if present.title != page.title:
             merged = self._retitled(page, merged, present.title, with_title)
-        self._require_same(page, merged, present, base, texts)
-        return merged.replace("\n", "\r\n") if is_crlf else merged
+        self._require_same(page, merged, present, texts, new)
+        return merged.replace("\n", "\r\n") if is_crlf else merged, new
+
+    def _new_files(self, page: WantedPage, present: Present) -> dict[str, str]:
+        """Return the new attachments that the page refers to, by path of their file.
+
+        Raises `failed` for a path that a file with another content has.
+        """
+        folder, wanted, _pages = self._converted
+        below = posixpath.dirname(page.source.path)
+        used = wanted.sources[page.source.key].links.names.files
+        taken = {path.casefold() for path in (*folder.files, *folder.pages, *self.added)}
+        found: dict[str, str] = {}
+        for name, _element in named_attachments(present.body):
+            content = present.attachments.get(name)
+            is_safe = SAFE.fullmatch(name) and unicodedata.normalize("NFC", name) == name
+            if content is None or name in used or not is_safe:
+                continue
+            path = posixpath.normpath(posixpath.join(below, name))
+            there = self.added.get(path) or os.path.join(os.path.dirname(self.file(page)), name)
+            if not os.path.lexists(there) and path.casefold() not in taken:
+                found[path] = content
+            elif not os.path.isfile(there) or not filecmp.cmp(there, content, shallow=False):
+                message = f"{page.source.place}: the new attachment '{name}' would replace {path}"
+                raise ToolchainError("failed", f"{message}, which has another content")
+        return found
 
     def _retitled(
         self, page: WantedPage, text: str, title: str, with_title: Callable[[str, str], str]
@@ -193,7 +230,14 @@ class MarkdownTree:
             text = "\n".join(lines)
         return text if heading is not None and front.title is None else with_title(text, title)
 
-    def _merger(self, page: WantedPage, head: str, content: str, present: Present) -> Merger:
+    def _merger(
+        self,
+        page: WantedPage,
+        head: str,
+        content: str,
+        present: Present,
+        new: Collection[str],
+    ) -> Merger:
         source = self._converted[1].sources[page.source.key]
         body = present.body
         dropped = None if source.heading is None else source.heading.line - head.count("\n")
@@ -207,7 +251,7 @@ class MarkdownTree:
         tree = parse(body)
         links = (one.attributes.get("ac:anchor") for one in tree.walk() if one.name == "ac:link")
         context = Context(
-            _Addresses(self._converted, page, source),
+            _Addresses(self._converted, page, source, {*self.added, *new}),
             present.space,
             linked={name for name in links if name},
             style=style_of(content),
@@ -222,18 +266,20 @@ class MarkdownTree:
         page: WantedPage,
         text: str,
         present: Present,
-        base: str | None,
         texts: Mapping[str, str],
+        new: Mapping[str, str],
     ) -> None:
         """Raise `failed` unless the text becomes the page, and all other pages stay."""
         folder, _wanted, before = self._converted
-        place, space = page.source.place, present.space
+        place, space, base = page.source.place, present.space, present.base_of(page)
         former = {**self.renamed, present.title: page.title}
         is_renamed = present.title != page.title
-        body = None if is_renamed or self.renamed else self._body_alone(page, text)
+        is_alone = not (is_renamed or self.renamed or self.added or new)
+        body = self._body_alone(page, text) if is_alone else None
         if body is None:
             try:
-                pages = self._pages(folder, {**texts, self.file(page): text})[1]
+                texts = {**texts, self.file(page): text}
+                pages = self._pages(folder, texts, {**self.added, **new})[1]
             except ToolchainError as error:
                 message = f"{place} cannot hold the page: {error}"
                 raise ToolchainError("failed", message) from None
@@ -287,6 +333,7 @@ class _Addresses:
     converted: tuple[SourceFolder, WantedPages, dict[str, WantedPage]]
     own: WantedPage
     source: PageSource
+    new: Collection[str]
 
     def page(self, title: str, anchor: str) -> str | None:
         _folder, wanted, pages = self.converted
@@ -302,7 +349,9 @@ class _Addresses:
     def file(self, name: str) -> str | None:
         files = self.source.links.names.files
         path = files.get(name, posixpath.join(posixpath.dirname(self.own.source.path), name))
-        return self._relative(path) if path in self.converted[0].files else None
+        path = posixpath.normpath(path)
+        is_there = path in self.converted[0].files or path in self.new
+        return self._relative(path) if is_there else None
 
     def _relative(self, path: str) -> str:
         ending = "/" if path.endswith("/") else ""

@@ -30,7 +30,7 @@ from .wanted_pages import WantedPage, WantedPages, title_key
 
 _WIDTH = 1_000_000
 #: Names of attachments that are safe file names on every system.
-_SAFE = re.compile(
+SAFE = re.compile(
     r"(?!(?:con|prn|aux|nul|(?:com|lpt)\d)\.)[^\W_][\w ()+.-]{0,90}"
     r"\.(?!(?:md|markdown|mdx|xml|ya?ml|json)$)\w{1,10}",
     re.IGNORECASE,
@@ -46,7 +46,7 @@ def natural_names(listed: Mapping[str, str | None], taken: set[str]) -> dict[str
     """
     found: dict[str, str] = {}
     for name, file in listed.items():
-        is_plain = _SAFE.fullmatch(name) and unicodedata.normalize("NFC", name) == name
+        is_plain = SAFE.fullmatch(name) and unicodedata.normalize("NFC", name) == name
         if file is not None and is_plain and name.casefold() not in taken:
             found[file] = name
         if file is not None:
