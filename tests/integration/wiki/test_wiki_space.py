@@ -283,6 +283,28 @@ def test_operation_that_only_servers_have_is_reported_on_request(fresh: Fresh) -
     assert refused(sandbox, **{**options, "permissions": ghost}).kind == "not_found"
 
 
+@pytest.mark.parametrize("granted", [0, 1])
+def test_permissions_of_which_some_were_granted_are_no_report(fresh: Fresh, granted: int) -> None:
+    """They are only left alone if the first request was rejected."""
+    sandbox = fresh("real")
+    sandbox.settings("wiki", deployment="Cloud", version_2=True)
+    fault = {"method": "POST", "path": "/permission", "status": 400, "skip": granted}
+    sandbox.fault(service="wiki", **fault)
+    options: dict[str, Any] = {
+        "login": {**connections.LOGINS["wiki"], "dialect": "cloud_v2"},
+        "key": "REL",
+        "permissions_mode": "add",
+        "unsupported": "report",
+        "permissions": [{"group": "writers", "operations": ["space:read", "page:create"]}],
+    }
+    if granted:
+        error = refused(sandbox, **options)
+        assert (error.kind, "granting page:create" in error.message) == ("rejected", True)
+    else:
+        (sentence,) = run(sandbox, **options)[1]["unsupported"]
+        assert "its permissions are left alone: granting space:read" in sentence
+
+
 def test_entries_are_managed_in_one_task(fresh: Fresh) -> None:
     sandbox = fresh("real")
     writers = {"anonymous": True, "operations": ["space:read"]}

@@ -31,6 +31,8 @@ class CloudPermissions:
 
     def __init__(self, client: WikiClient, known: Sequence[str]) -> None:
         self._client, self._known = client, frozenset(known)
+        #: Number of permissions that were granted or revoked.
+        self.writes = 0
         #: Ids of groups by name.
         self._groups: dict[str, str] = {}
 
@@ -113,8 +115,10 @@ class CloudPermissions:
             held = {operation for one, operation in listed if one == subject}
             for operation in sorted(set(operations) - held, key=_reading_first):
                 self._grant(key, subject, operation)
+                self.writes += 1
             for operation in sorted(held - set(operations), key=_reading_first, reverse=True):
                 self._revoke(key, subject, operation, listed[subject, operation])
+                self.writes += 1
 
     def _grant(self, key: str, subject: str, operation: str) -> None:
         kind, _colon, name = subject.partition(":")

@@ -43,6 +43,12 @@ class Spaces:
 
     def __init__(self, client: WikiClient) -> None:
         self._client, self.cloud = client, CloudPermissions(client, _OPERATIONS)
+        self._parts_set = 0
+
+    @property
+    def permission_writes(self) -> int:
+        """Return the number of requests that have changed permissions."""
+        return self._parts_set + self.cloud.writes
 
     @property
     def in_cloud(self) -> bool:
@@ -160,6 +166,7 @@ class Spaces:
         for begin in range(0, len(subjects), _MAX_SUBJECTS):
             part = {name: wanted[name] for name in subjects[begin : begin + _MAX_SUBJECTS]}
             self._set_part(key, part)
+            self._parts_set += 1
 
     def _set_part(self, key: str, wanted: Permissions) -> None:
         def done() -> bool:
@@ -528,21 +535,25 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
         if permissions is not None:
             keys = {f"user:{name}": f"user:{key}" for key, name in self._keys.items()}
             granted = {keys.get(name, name): held for name, held in _granted(plan).items()}
+            before = self._spaces.permission_writes
             try:
                 self._spaces.set_permissions(entry.key, granted)
             except ToolchainError as error:
+                if self._spaces.permission_writes > before:
+                    raise  # some of them are set: they are not left alone
                 sentence = self._left_out(error)
                 self._task.warn(f"the space {entry.key}: {sentence}")
                 known = plan.result.get("unsupported", ())
                 changes = tuple(each for each in plan.changes if each.field != "permissions")
                 item.plan = replace(plan, changes=changes).with_unsupported([*known, sentence])
+                item.returned = {**item.returned, "unsupported": [*known, sentence]}
 
     def left(self, item: Item[SpaceEntry, Any]) -> Plan | None:
         """Read the space again. A new space may not be found at once, and deletion takes time."""
         now = None if item.plan.action == "delete" else self._spaces.read(item.entry.key)
         if now is None:
             return remaining(item.plan, None) if item.plan.action == "update" else None
-        item.returned = {"space": {**item.plan.result["space"], **now}}
+        item.returned = {**item.returned, "space": {**item.plan.result["space"], **now}}
         if any(change.field == "permissions" for change in item.plan.changes):
             held = self._with_names(self._spaces.permissions(item.entry.key))
             # a new space has permissions that the server gives it
