@@ -170,6 +170,7 @@ published:
     title: {description: Title of the page., type: str, returned: always}
     file: {description: Path of the file below the folder of the tree., type: str, returned: always}
     source: {description: SHA-256 of the file. Null if unknown., type: str, returned: always}
+    saved_title: {description: Title of the saved version. Null if the wiki no longer has it., type: str, returned: always}
     body: {description: Body of the saved version. Null if the wiki no longer has it., type: str, returned: always}
     changed_by: {description: Account that saved the present version. Empty if unknown., type: str, returned: always}
 not_exported:

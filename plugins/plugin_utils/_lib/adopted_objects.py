@@ -373,7 +373,7 @@ class Adoption:
             for file, content in new.items():
                 self.edits.copy(path.parent / file.rpartition("/")[2], Path(content))
             tree.added |= new
-            if is_renamed:
+            if is_renamed and there.title_for(page) == now:
                 tree.renamed[now] = page.title
             return True
         return False

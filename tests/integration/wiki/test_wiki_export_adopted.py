@@ -275,6 +275,27 @@ def test_new_attachment_replaces_no_file(name: str, fresh: Fresh, tmp_path: Path
     assert len([*(wiki.state / "docs/guide").iterdir()]) == 3
 
 
+@pytest.mark.parametrize("dialect", ["server", "cloud_v2"])
+def test_titles_of_both_sides_are_merged(fresh: Fresh, dialect: str, tmp_path: Path) -> None:
+    wiki = Wiki(fresh, dialect, tmp_path)
+    files = {"guide/second.md": "# Of Git\n\n- [ ] do it\n"}
+    wiki.write(files)
+    wiki.edit("Second", old="do it", new="do it all")
+    # the wiki did not change the title
+    assert wiki.adopt("Of Git", "Second") == []
+    files = {"guide/second.md": "# Of Git\n\n- [ ] do it all\n"}
+    assert wiki.text("guide/second.md") == files["guide/second.md"]
+    wiki.retitle("Second", "Of the wiki")
+    (failure,) = wiki.adopt("Of Git", "Of the wiki")
+    assert failure["error"] == "conflict"
+    assert "guide/second.md: the title 'Of the wiki' was changed here and in" in failure["reason"]
+    assert wiki.text("guide/second.md") == files["guide/second.md"]
+    wiki.write({"guide/second.md": "# Second\n\n- [ ] do it all\n"})
+    assert wiki.adopt("Second", "Of the wiki") == []
+    assert wiki.text("guide/second.md") == "# Of the wiki\n\n- [ ] do it all\n"
+    assert not wiki.publish().changed
+
+
 def test_links_to_a_page_with_a_new_title_stay(fresh: Fresh, tmp_path: Path) -> None:
     wiki = Wiki(fresh, "server", tmp_path)
     wiki.retitle("First steps", "Steps")

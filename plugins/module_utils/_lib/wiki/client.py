@@ -16,7 +16,7 @@ from ..core.http.messages import Response, json_or_none
 from ..core.http.writes import Verify
 from ..core.json_text import member
 from ..core.module.task import Task
-from .exchange import CONTENT, WikiExchange, content_route, results_of, space_of
+from .exchange import CONTENT, WikiExchange, content_route, results_of, saved_in, space_of
 from .page import (
     Page,
     PredictedPages,
@@ -78,11 +78,10 @@ class PagesOfVersion1:
         response = self._read(purpose, content_route(page_id), {}, (200,))
         return self._exchange.page(response, response.json(), space)
 
-    def body_of(self, purpose: str, page_id: str, version: int) -> str | None:
+    def saved(self, purpose: str, page_id: str, version: int) -> tuple[str, str] | None:
         query = {"status": "historical", "version": str(version), "expand": "body.storage"}
         response = self._exchange.ask(purpose, content_route(page_id), query, (200, 404))
-        found = member(json_or_none(response.body), "body", "storage", "value")
-        return found if isinstance(found, str) else None
+        return saved_in(json_or_none(response.body))
 
     def find(self, purpose: str, space: str, title: str) -> Page | None:
         query = {"spaceKey": space, "title": title, "type": "page"}
@@ -368,9 +367,9 @@ class WikiClient(WikiExchange):
         found = self._read(lambda pages: pages.require(purpose, page_id, space))
         return self.predicted.renamed(found)
 
-    def body_of(self, purpose: str, page_id: str, version: int) -> str | None:
-        """Return the body of a former version of a page, or None if there is no such version."""
-        return self._read(lambda pages: pages.body_of(purpose, page_id, version))
+    def saved(self, purpose: str, page_id: str, version: int) -> tuple[str, str] | None:
+        """Return title and body of a former version of a page, or None if it is gone."""
+        return self._read(lambda pages: pages.saved(purpose, page_id, version))
 
     def find(self, purpose: str, space: str, title: str) -> Page | None:
         """Return the page of a space with a title, or None. In the cloud it may be archived.

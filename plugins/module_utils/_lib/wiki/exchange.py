@@ -261,6 +261,12 @@ class WikiExchange:
         return found
 
 
+def saved_in(page: Any) -> tuple[str, str] | None:
+    """Return title and body of a version of a page, or None if the answer has none."""
+    title, body = member(page, "title"), member(page, "body", "storage", "value")
+    return (title, body) if isinstance(title, str) and isinstance(body, str) else None
+
+
 def results_of(response: Response, wanted: str, *needed: str) -> list[Any]:
     """Return the `results` of a response.
 

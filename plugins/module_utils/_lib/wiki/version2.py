@@ -18,7 +18,7 @@ from ..core.http.messages import Response, json_or_none
 from ..core.http.paged_list import PagedList
 from ..core.http.writes import Verify
 from ..core.json_text import as_text, member
-from .exchange import WikiExchange, results_of, space_of
+from .exchange import WikiExchange, results_of, saved_in, space_of
 from .page import Page, same_title, whole_results
 
 _PAGES, _SPACES, _FOLDERS = "api/v2/pages", "api/v2/spaces", "api/v2/folders"
@@ -65,11 +65,10 @@ class PagesOfVersion2:
         response = self._read(purpose, page_id, (200,))
         return self._page(response, response.json(), space)
 
-    def body_of(self, purpose: str, page_id: str, version: int) -> str | None:
+    def saved(self, purpose: str, page_id: str, version: int) -> tuple[str, str] | None:
         query = {"body-format": "storage", "version": str(version)}
         response = self._exchange.ask(purpose, _page_route(page_id), query, (200, 404))
-        found = member(json_or_none(response.body), "body", "storage", "value")
-        return found if isinstance(found, str) else None
+        return saved_in(json_or_none(response.body))
 
     def find(self, purpose: str, space: str, title: str) -> Page | None:
         """Return the page with a title, which may be archived: its title is still in use."""

@@ -62,6 +62,23 @@ class Present:
         """Return who saved the present version; empty if unknown."""
         return str((self.published or {}).get("changed_by") or "")
 
+    def title_for(self, page: WantedPage) -> str:
+        """Return the title of the page after the changes of both sides.
+
+        Raises `conflict` if both sides have changed it.
+        """
+        published = self.published or {}
+        saved = " ".join(str(published.get("saved_title") or "").split())
+        if self.title in (page.title, saved):
+            return page.title
+        if published.get("source") == page.source_digest or saved == page.title:
+            return self.title
+        raise ToolchainError(
+            "conflict",
+            f"{page.source.place}: the title '{self.title}' was changed here and in the wiki:"
+            " choose one by hand",
+        )
+
     def base_of(self, page: WantedPage) -> str | None:
         """Return the body that both sides have changed, or None if the file has not changed.
 
@@ -151,6 +168,7 @@ class MarkdownTree:
         :param with_title: returns a text with a title in its front matter
         """
         place, base = page.source.place, present.base_of(page)
+        present = replace(present, title=present.title_for(page))
         if place.lower().endswith(".mdx"):
             raise invalid(f"{place} is MDX: change the file by hand")
         is_crlf = "\r\n" in own

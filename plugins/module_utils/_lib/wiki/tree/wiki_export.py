@@ -248,12 +248,18 @@ class WikiExportOperation(ServiceExport):
         mark = mark_of(self._client.with_property(page, KEY))
         if mark is None or mark.version is None:
             return
-        body = page.body
+        saved: tuple[str, str | None] | None = page.title, page.body
         if mark.version != page.version:
             purpose = f"reading version {mark.version} of the page '{page.title}' ({page.id})"
-            body = self._client.body_of(purpose, page.id, mark.version)
+            saved = self._client.saved(purpose, page.id, mark.version)
+        title, body = saved or (None, None)
         row = {"space": space, "title": page.title, "file": mark.file, "source": mark.source}
-        self._published[page.id] = {**row, "body": body, "changed_by": author_of(page).by}
+        self._published[page.id] = {
+            **row,
+            "saved_title": title,
+            "body": body,
+            "changed_by": author_of(page).by,
+        }
 
     def _in_markdown(
         self,
