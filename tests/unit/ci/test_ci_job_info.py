@@ -149,10 +149,19 @@ def test_all_jobs_are_listed_without_a_job() -> None:
     assert len(played.stub.seen) == 3
 
 
-@pytest.mark.parametrize("listed", [{}, {"jobs": None}])
+@pytest.mark.parametrize("listed", [{}, {"jobs": None}, {"jobs": [None]}, {"jobs": [{"url": "u"}]}])
 def test_response_without_jobs_is_an_error(listed: dict[str, Any]) -> None:
     error, _played = failed(lambda _seen: Reply(body=listed), job=None)
     assert error.kind == "protocol"
+
+
+def test_jobs_that_are_too_deep_are_an_error() -> None:
+    """They are not left out: the list would look complete."""
+    error, played = failed(
+        lambda _seen: Reply(body={"jobs": [{"name": "a", "jobs": []}]}), job=None
+    )
+    assert (error.kind, len(played.stub.seen)) == ("protocol", 50)
+    assert "more than 50 levels deep" in error.message
 
 
 def test_folder_that_is_gone_is_an_error() -> None:

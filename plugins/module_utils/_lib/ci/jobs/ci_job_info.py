@@ -15,7 +15,7 @@ from ...core.address import path as path_segment
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import Response, unexpected_body
 from ...core.http.transport import Transport
-from ...core.json_text import json_objects
+from ...core.json_text import json_objects, member
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -157,12 +157,18 @@ class CiJobInfoOperation(ReadOnly):
         listed = object_of(response).get("jobs")
         if not isinstance(listed, list):
             raise response.error("protocol", "the response has no list of jobs: check url")
-        for shown in json_objects(listed):
-            names = (*above, str(shown.get("name")))
-            has_jobs = is_folder(shown)
-            fields = {name: shown[name] for name in ("url", "color", "_class") if name in shown}
+        for shown in listed:
+            name = member(shown, "name")
+            if not isinstance(name, str) or not name:
+                raise unexpected_body(response, "a name of each job")
+            names, has_jobs = (*above, name), is_folder(shown)
+            fields = {field: shown[field] for field in ("url", "color", "_class") if field in shown}
             yield {"name": "/".join(names), "folder": has_jobs, **fields}
-            if has_jobs and not is_computed(shown) and len(names) < _DEEPEST:
+            if has_jobs and not is_computed(shown):
+                if len(names) >= _DEEPEST:  # the list would be incomplete
+                    raise response.error(
+                        "protocol", f"folders are more than {_DEEPEST} levels deep"
+                    )
                 yield from self._jobs(names)
 
     def _read(self, path: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
