@@ -17,6 +17,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import version2
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.additions import (
+    stored_of,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.client import WikiClient
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
@@ -187,6 +190,18 @@ def test_url_of_the_site_is_read_at_the_base_url(link: str, path: str) -> None:
     with Stub(Reply(body=b"bytes")) as stub:
         found = client(stub).download("reading", link, lambda body: b"".join(body.iter_content()))
     assert (found, stub.seen[0].target) == (b"bytes", path)
+
+
+@pytest.mark.parametrize(
+    ("link", "encoded"),
+    [
+        ("/download/7/a b.txt", "/download/7/a%20b.txt"),
+        ("/download/7/é.txt", "/download/7/%C3%A9.txt"),
+        ("/download/7/a%20b.txt?v=1&x=%2F", "/download/7/a%20b.txt?v=1&x=%2F"),
+    ],
+)
+def test_link_of_an_attachment_may_be_encoded_or_not(link: str, encoded: str) -> None:
+    assert stored_of({"id": "1", "_links": {"download": link}}).link == encoded
 
 
 @pytest.mark.parametrize(

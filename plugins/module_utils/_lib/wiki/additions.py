@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from urllib.parse import quote
 
 from ..core.concurrency import spread
 from ..core.errors import ToolchainError, invalid
@@ -142,6 +143,8 @@ class PageLabels:
 
 # -- mark with the title that a task gives a page, by which a renamed page is found [wiki-6] -------
 
+#: Characters of a link that a server has encoded, or need not encode.
+_ENCODED = "!#$%&'()*+,/:;=?@[]~"
 PAGE_MARK = "delivery-toolchain-page"
 MARK_EXPANSION = f"{PROPERTIES}.{PAGE_MARK}"
 
@@ -427,7 +430,10 @@ def _listed(client: WikiClient, page: Page) -> list[Any]:
 
 
 def stored_of(entry: Mapping[str, Any]) -> StoredAttachment:
-    """Parse an attachment. Newer servers return comment and size only in `extensions`."""
+    """Parse an attachment. Newer servers return comment and size only in `extensions`.
+
+    Whether the link is encoded is not documented for version 2 of the Cloud's interface.
+    """
     comment = member(entry, "extensions", "comment") or member(entry, "metadata", "comment")
     link = member(entry, "_links", "download")
     return StoredAttachment(
@@ -435,7 +441,7 @@ def stored_of(entry: Mapping[str, Any]) -> StoredAttachment:
         number(member(entry, "extensions", "fileSize")),
         number(member(entry, "version", "number")),
         comment if isinstance(comment, str) else "",
-        link if isinstance(link, str) else None,
+        quote(link, safe=_ENCODED) if isinstance(link, str) else None,
     )
 
 
