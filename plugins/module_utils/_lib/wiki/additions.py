@@ -143,8 +143,6 @@ class PageLabels:
 
 # -- mark with the title that a task gives a page, by which a renamed page is found [wiki-6] -------
 
-#: Characters of a link that a server has encoded, or need not encode.
-_ENCODED = "!#$%&'()*+,/:;=?@[]~"
 PAGE_MARK = "delivery-toolchain-page"
 MARK_EXPANSION = f"{PROPERTIES}.{PAGE_MARK}"
 
@@ -427,6 +425,10 @@ def entries_of(client: WikiClient, page: Page) -> list[Any]:
 def _listed(client: WikiClient, page: Page) -> list[Any]:
     purpose = f"listing the attachments of the page '{page.title}' ({page.id})"
     return client.attachments(purpose, page.id)
+
+
+#: Characters of a link that a server has encoded, or need not encode.
+_ENCODED = "!#$%&'()*+,/:;=?@[]~"
 
 
 def stored_of(entry: Mapping[str, Any]) -> StoredAttachment:
