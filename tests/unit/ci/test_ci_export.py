@@ -252,6 +252,18 @@ def test_jobs_become_files_and_omissions_are_listed(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["desired"]
 
 
+def test_folders_that_are_too_deep_are_left_out_by_name(tmp_path: Path) -> None:
+    places = ["/".join(["job/a"] * depth) for depth in range(51)]
+    listings: dict[str, list[Any]] = {
+        place: [{"name": "a", "_class": FOLDER, "jobs": []}] for place in places
+    }
+    configs: dict[str, str | Reply] = dict.fromkeys(places[1:], f"<{FOLDER}/>")
+    result = export(server(configs, listings), tmp_path / "desired")
+    (deep,) = result["left_out"]
+    assert deep["name"] == f"{'/'.join(['a'] * 50)}/*"
+    assert deep["reason"] == "folders are more than 50 levels deep"
+
+
 #: What a server adds to a job that nobody has changed [ci-15], and what a person may change.
 REWRITTEN = (
     "<actions>\n  </actions>\n  <triggers/><scm class='hudson.scm.NullSCM'/>",

@@ -252,8 +252,13 @@ class ExportedJobs:
                 continue
             if self._all or _is_named(item, self._jobs):
                 yield item
-            if item.kind == FOLDER and len(names) < _DEEPEST:
+            if item.kind != FOLDER:
+                continue
+            if len(names) < _DEEPEST:
                 yield from self._below(names, item.stem)
+            else:
+                reason = f"folders are more than {_DEEPEST} levels deep"
+                self._run.state.leave_out("job", f"{text}/*", reason)
 
     def _listed(self, parents: tuple[str, ...]) -> list[Mapping[str, Any]]:
         purpose = f"listing the jobs of {'/'.join(parents) or 'the server'}"
