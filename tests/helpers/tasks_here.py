@@ -9,6 +9,7 @@ A play on several hosts, unless it has a single fork, and a task with a time lim
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import importlib
@@ -16,9 +17,10 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 from unittest import mock
 
 from ansible import context
@@ -64,6 +66,29 @@ def use() -> None:
         worker = functools.partial(_worker, strategy.WorkerProcess)
         mock.patch.object(strategy, "WorkerProcess", worker).start()
         mock.patch.object(Display, "set_queue", _set_queue_of(Display.set_queue)).start()
+        mock.patch.object(contextlib, "redirect_stdout", redirect_stdout).start()
+
+
+class _OfThread:
+    """A stream for the output of this thread. What other threads write is for another stream."""
+
+    def __init__(self, own: TextIO, others: TextIO) -> None:
+        self._own, self._others, self._thread = own, others, threading.get_ident()
+
+    def __getattr__(self, name: str) -> Any:
+        is_own = threading.get_ident() == self._thread
+        return getattr(self._own if is_own else self._others, name)
+
+
+@contextmanager
+def redirect_stdout(target: TextIO) -> Iterator[TextIO]:
+    """Redirect the output of this thread: a thread of Ansible displays results of a loop meanwhile."""
+    before = sys.stdout
+    vars(sys)["stdout"] = _OfThread(target, before)
+    try:
+        yield target
+    finally:
+        sys.stdout = before
 
 
 def _set_queue_of(set_queue: Callable[..., None]) -> Callable[..., None]:

@@ -87,9 +87,14 @@ class Wiki(test_wiki_exported_access.Wiki):
 
         :param there: the title in the wiki, if it differs from that of the file
         """
-        findings = []
+        findings: list[dict[str, Any]] = []
         for name, title_there in ((title, there), *more):
-            finding = {"service": "wiki", "kind": "page", "name": f"REL/{name}", "id": "1"}
+            finding: dict[str, Any] = {
+                "service": "wiki",
+                "kind": "page",
+                "name": f"REL/{name}",
+                "id": "1",
+            }
             finding |= {"status": "drift", "action": "update"}
             sides = {"before": {"title": title_there}, "after": {"title": name}}
             findings.append({**finding, **(sides if title_there else {})})
