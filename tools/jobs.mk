@@ -12,7 +12,7 @@ LINT := mypy mypy-plugins validate-modules yamllint ruff
 TEST := services unit contract first $(LINT)
 STATIC := sanity galaxy-importer ansible-lint nox docs antsibull-docs antsibull-changelog licences \
 	shellcheck
-REST := drift scenarios faults sanity integration molecule core-oldest core-newest benchmarks \
+REST := integration scenarios drift faults sanity molecule core-oldest core-newest benchmarks \
 	$(filter-out sanity,$(STATIC))
 PYTEST := pytest -q
 
