@@ -465,13 +465,11 @@ def page_text(own: str, body: str, path: Path, labels: Sequence[str] | None) -> 
     block = block_of(own)
     if block is None:
         return _merged_body(own, body)
-    content = _merged_body(own[block.content :], body)
-    head = own[block.start : block.end]
-    values = yaml_edits.load(head)
+    head, content = own[: block.content], own[block.content :]
+    values = yaml_edits.load(own[block.start : block.end])
     if labels is not None and "labels" in values and {*_labels(values["labels"])} != {*labels}:
-        values["labels"] = list(labels)
-        head = yaml_edits.edited(head, values)
-    return f"{own[: block.start]}{head}{own[block.end : block.content]}{content}"
+        head = _with_front_matter(head, {"labels": list(labels)})
+    return head + _merged_body(content, body)
 
 
 def _name_there(finding: Finding) -> str:

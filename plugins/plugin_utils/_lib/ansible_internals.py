@@ -161,7 +161,7 @@ def find(version: str = __version__) -> Internals:
 
     Raises `Missing` if a name is missing or has changed.
     """
-    new = tuple(int(number) for number in version.split(".")[:2]) >= (2, 19)
+    new = _is_2_19(version)
     internals = _Since219((*COMMON, *SINCE_2_19)) if new else _Before219((*COMMON, *BEFORE_2_19))
     try:
         internals.built("#!python", "path")
@@ -340,6 +340,11 @@ def origins_of(task: Any, variables: Mapping[str, Any]) -> tuple[Mapping[str, An
     return manager.extra_vars, facts.get(variables.get("inventory_hostname"), {}), task.get_vars()
 
 
+def _is_2_19(version: str = __version__) -> bool:
+    """Return whether this is ansible-core 2.19 or newer."""
+    return tuple(int(number) for number in version.split(".")[:2]) >= (2, 19)
+
+
 def module_arguments(
     name: str, options: Mapping[str, Any], task: Any, templar: Any, omit: Any
 ) -> dict[str, Any]:
@@ -353,7 +358,7 @@ def module_arguments(
     """
     given = {key: value for key, value in options.items() if not _is_left_out(value, omit)}
     try:
-        if __version__ >= "2.19":
+        if _is_2_19():
             defaults: Any = _imported("ansible.executor.module_common:_apply_action_arg_defaults")
             found: dict[str, Any] = defaults(name, task, given, templar)
         else:

@@ -23,7 +23,8 @@ class Kind(NamedTuple):
     :param whole: options of which an entry of an environment has at least one if it describes a
         whole object; () if its key does
     :param module: module that manages the objects, "" if they are no objects of a server
-    :param title: objects for the names of tasks, such as "jobs of the CI server"
+    :param title: how the task shows a list that it applies `at_once`, such as "views of the CI
+        server"
     :param role: role that applies the list
     :param at_once: the module takes all entries in one task
     :param label: options that name an entry of a module that takes one entry, if not the key
@@ -108,7 +109,6 @@ def _of_analysis(
 ) -> Kind:
     return Kind(
         *("analysis", name, key, whole, "analysis_config"),
-        title="objects of the code analysis server",
         role="analysis_config",
         deletion=deletion,
         compared=True,
@@ -179,7 +179,6 @@ KINDS = (
     Kind(
         *("ci", "configuration"),
         module="ci_configuration",
-        title="configuration of the CI server",
         label=("config", "src"),
         accounts=_CONFIGURED,
     ),
@@ -204,7 +203,6 @@ KINDS = (
     Kind(
         *("ci", "jobs", ("job",), ("config", "src", "folder")),
         module="ci_job",
-        title="jobs of the CI server",
         folders_before="credentials",
         deletion=3,
         compared=True,
@@ -221,7 +219,6 @@ KINDS = (
     Kind(
         *("tracker", "versions", ("project", "name")),
         module="tracker_version",
-        title="versions of the tracker",
         deletion=2,
         compared=True,
     ),
@@ -255,7 +252,6 @@ KINDS = (
     Kind(
         *("wiki", "pages", ("page_id", "space", "title"), ("body", "src")),
         module="wiki_page",
-        title="pages of the wiki",
         deletion=2,
         accounts=_OF_PAGE,
         texts=True,
@@ -263,7 +259,6 @@ KINDS = (
     Kind(
         *("wiki", "trees", ("src", "space")),
         module="wiki_tree",
-        title="page trees of the wiki",
         label=("space", "src"),
         accounts=_OF_PAGE,
         texts=True,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ....module_utils._lib.wiki.formats.words import in_words
 from .. import findings, refused_servers
 from ..descriptors import descriptor_of
 from ..findings import Finding, Result
@@ -255,6 +254,9 @@ def _in_words(
     bodies = before.get("body"), after.get("body")
     if kind != "page" or not all(isinstance(body, str) for body in bodies):
         return before, after
+    # only here, because every play with a module of the collection loads this file: 11 to 16 ms
+    from ....module_utils._lib.wiki.formats.words import in_words
+
     was, will = in_words(*map(str, bodies))
     if not was and not will:  # only the form differs
         return before, after
