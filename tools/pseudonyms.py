@@ -32,7 +32,7 @@ from sandbox.context import Context
 from sandbox.store import Store
 from tools.tree import ROOT
 
-#: The address of the server in a recording, and what stands for a secret.
+#: In a recording: the address of the server, and the text in the place of a secret.
 SERVER, LEFT_OUT = "https://server.invalid", "left-out"
 _SECRET = re.compile(
     r"(?i)pass(word|phrase|wd)|secret|token(value)?$|auth|cookie|crumb$|credential"

@@ -82,7 +82,8 @@ options:
     type: bool
     default: true
   published:
-    description: Whether to return what M(delivery.toolchain.wiki_tree) has saved last on each page, in RV(published). The playbook C(adopt) uses it.
+    description: Whether RV(published) contains the version of each page that M(delivery.toolchain.wiki_tree) saved last. The playbook C(adopt)
+      uses it.
     type: bool
     default: false
   max_size:

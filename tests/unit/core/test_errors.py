@@ -240,7 +240,7 @@ def test_hint_follows_error_message_without_full_stop(said: str, start: str) -> 
 
 def test_message_is_a_single_line() -> None:
     assert errors.single_line("there is no role 'a\nb'") == "there is no role 'a b'"
-    # each of them ends a comment in YAML
+    # YAML ends a comment at each of these characters
     assert errors.single_line("a\r\x85\u2028\u2029b") == "a    b"
 
 

@@ -300,7 +300,7 @@ class WikiExportOperation(ServiceExport):
         if reason is not None:
             state.leave_out("restrictions", title, reason)
         elif not isinstance(rights, ToolchainError):
-            # A page without restrictions gets empty ones: one that a user adds is then drift.
+            # Export that a page has none, so that drift finds a restriction that a user adds later.
             named = {
                 name: {kind: names for kind, names in rights[name].items() if names}
                 for name in OPERATIONS
