@@ -13,16 +13,16 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 
 from tests.helpers.cases import CASES
 from tools import times, tree
+from tools.times import CASE_FOLDER, CONTRACT
 
 PROGRAMS = Path(sys.executable).parent
-CASE_FOLDER, CONTRACT = "tests/contract/cases/", "tests/contract/test_contract.py"
 SCENARIOS = "extensions/molecule/"
 #: It imports all steps. Plays run them: a task of a playbook or role has `step: NAME`.
 _STEPS = "plugins/plugin_utils/_lib/bookkeeping.py"
@@ -37,27 +37,17 @@ def tests(path: str) -> Iterator[tuple[int, str]]:
         yield from _tests_of(file, distance)
     known = times.load().played
     for file in _played_files(path, reached):
-        plays = sorted(known.get(file, ()), key=times.cost)
-        yield from enumerate(plays, 0 if path.startswith(_PLAYED) else 1)
-        name = re.match(r"(?:playbooks|roles)/(\w+)", file)
-        for test in _using(f"delivery.toolchain.{name[1]}") if name else ():
-            yield (2 if plays else 1), test
-    yield from ((int(path in known), scenario) for scenario in _scenarios(path))
-    folders = list(map(str, Path(path).parents))[:-1][:2]
-    for distance, folder in enumerate(folders if not path.endswith(".py") else (), 2):
+        yield from enumerate(known.get(file, ()), 0 if path.startswith(_PLAYED) else 1)
+        if name := re.match(r"(?:playbooks|roles)/(\w+)", file):
+            yield from ((2, test) for test in _using(f"delivery.toolchain.{name[1]}"))
+    if changed := re.match(rf"(?:roles|{SCENARIOS[:-1]})/(\w+)", path):
+        # all scenarios share the files of two folders
+        role = "*" if changed[1] in ("default", "inventory") else changed[1]
+        for scenario in (tree.ROOT / SCENARIOS).glob(f"{role}/molecule.yml"):
+            if scenario.parent.name != "default":
+                yield int(path in known), f"molecule-{scenario.parent.name}"
+    for distance, folder in enumerate(Path(path).parts[-3:-1] if path[-3:] != ".py" else (), 2):
         yield from ((distance, test) for test in _naming_folder(folder))
-
-
-def _scenarios(path: str) -> list[str]:
-    """Return the Molecule scenarios of a role; all of them, if they share a file."""
-    changed = re.match(rf"(?:roles|{SCENARIOS[:-1]})/(\w+)", path)
-    if not changed:
-        return []
-    shared = changed[1] in ("default", "inventory")
-    folders = (tree.ROOT / SCENARIOS).glob("*/molecule.yml" if shared else f"{changed[1]}/m*.yml")
-    return sorted(
-        f"molecule-{file.parent.name}" for file in folders if file.parent.name != "default"
-    )
 
 
 def _tests_of(file: str, distance: int) -> Iterator[tuple[int, str]]:
@@ -86,10 +76,15 @@ def _tests_of(file: str, distance: int) -> Iterator[tuple[int, str]]:
 
 def _reached(path: str) -> dict[str, int]:
     """Map a file, those that name it, and those that import one of them, to their distance."""
+    name = path.rpartition("/")[2]
+    # a name that several files have counts with its folder
+    alike = [file for file in files() if file.endswith(f"/{name}")]
+    end = "/".join(path.split("/")[-2:]) if len(alike) > 1 else name
+    naming = [file for file in _words().get(name, ()) if file != path and end in text(file)]
     reached: dict[str, int] = {}
     # a test that imports all steps is near one of them only if no other test is
     for stop in (_STEPS, ""):
-        reached = {path: 0, **dict.fromkeys(_naming(path), 1)}
+        reached = {path: 0, **dict.fromkeys(naming, 1)}
         queue = list(reached)
         for file in queue:
             for each in _importers().get(file, ()) if file != stop or file == path else ():
@@ -101,43 +96,23 @@ def _reached(path: str) -> dict[str, int]:
     return reached
 
 
-def _naming(path: str) -> list[str]:
-    """Return Python files that name a file, with its folders if its name is not unique."""
-    end = next((end for end in _ends(path) if _known_ends()[end] == 1), path)
-    naming = _words().get(path.rpartition("/")[2], ())
-    return [file for file in naming if file != path and end in text(file)]
-
-
-def _ends(path: str) -> list[str]:
-    """Return the name of a file, then with its folder, and so on."""
-    parts = path.split("/")
-    return ["/".join(parts[start:]) for start in reversed(range(len(parts)))]
-
-
-@cache
-def _known_ends() -> Counter[str]:
-    return Counter(end for path in files() for end in _ends(path))
-
-
 def _played_files(path: str, reached: Collection[str]) -> list[str]:
     """Return files of playbooks and roles that use a changed file, and itself."""
     known = times.load().played
     if path in known:
         return [path]
-    found = [path] if path.startswith(_PLAYED) and path.endswith(".yml") else []
+    if path.startswith(_PLAYED):
+        # it was not played itself: the files that name it, or those in the nearest folder
+        users = [file for file in known if Path(path).name in text(file)]
+        for folder in map(str, Path(path).parents[:-2]):
+            users = users or [file for file in known if file.startswith(f"{folder}/")]
+        return [path, *users]
     steps = [each for each in reached if each.startswith(f"{Path(_STEPS).parent}/steps/")]
     defined = {name for file in steps for name in re.findall(r"^def ([a-z]\w+)", text(file), re.M)}
-    found += [file for step in defined for file in _with_step().get(step, ())]
+    found = [file for step in defined for file in _with_step().get(step, ())]
     if any("/callback_plugins/" in each for each in reached):
         found += [file for file in known if re.fullmatch(r"playbooks/\w+\.yml", file)]
-    if not path.startswith(_PLAYED):
-        return found
-    # it was not played itself: the files that name it, or those in the nearest folder
-    users = [file for file in known if Path(path).name in text(file)]
-    for folder in map(str, Path(path).parents[:-1]):
-        if f"{folder}/" not in _PLAYED[1:]:
-            users = users or [file for file in known if file.startswith(f"{folder}/")]
-    return [*found, *users]
+    return found
 
 
 @cache
@@ -163,7 +138,7 @@ def _using(word: str) -> list[str]:
 @cache
 def _naming_folder(folder: str) -> list[str]:
     pattern = re.compile(rf"""["'/]{re.escape(folder)}["'/]""")
-    return [test for test in _using(Path(folder).name) if pattern.search(text(test))]
+    return [test for test in _using(folder) if pattern.search(text(test))]
 
 
 @cache

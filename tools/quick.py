@@ -19,7 +19,6 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 
 from tools import near, times, tree
@@ -30,7 +29,6 @@ BUDGET = 70
 _ALWAYS = tuple(
     f"tests/unit/test_{name}.py" for name in ("architecture", "citations", "metadata", "roles")
 )
-_LAYERS = ("contract", "integration", "unit")
 #: Words of paths that are no subject.
 _EVERYWHERE = {"plugi", "modul", "utils", "lib", "tests", "test", "unit", "integ", "yml", "tasks"}
 #: Commands by the paths that they check.
@@ -70,40 +68,32 @@ def tests(paths: Collection[str]) -> tuple[list[str], list[str]]:
     for path in paths:
         for distance, test in near.tests(path):
             distances[test] = min(distance, distances.get(test, distance))
-    words = set().union(*map(_words, paths))
-    order = sorted(
-        (distance, -len(words & _words(test)), times.cost(test), test)
-        for test, distance in distances.items()
-        if times.exists(test)
-    )
-    ordered = [test for *_, test in order]
+    # the beginnings of words: `adoption.py` is near `test_adopt.py`
+    words = {word[:5] for path in paths for word in re.findall(r"[a-z]{3,}", path)} - _EVERYWHERE
+
+    def order(test: str) -> tuple[int, int, float, str]:
+        return distances[test], -sum(word in test for word in words), times.cost(test), test
+
+    ordered = sorted(filter(times.exists, distances), key=order)
     # First come the tests that run the file itself. The nearest test of each kind is next, so that
     # no kind uses up the time of the others.
-    nearest = [test for test in ordered if distances[test] == 0]
-    first = {test.split("/")[1]: test for test in reversed(ordered) if _is_affordable(test)}
+    first = [test for test in ordered if distances[test] == 0]
+    for folder in ("tests/contract/", "tests/integration/", "tests/unit/"):
+        alike = (test for test in ordered if test.startswith(folder))
+        first += [test for test in alike if times.cost(test) <= BUDGET - 10][:1]
     chosen: dict[str, None] = {}  # in order
-    spent, partly = 0.0, set()
-    for test in [*nearest, *filter(None, map(first.get, _LAYERS)), *ordered]:
+    taken, spent = set(), 0.0
+    for test in [*first, *ordered]:
         # of an expensive test file that changed, its changed tests
         split = test in paths and times.cost(test) > BUDGET
         for part in _functions(test) if split else [test]:
-            file, _, function = part.partition("::")
-            new = part not in chosen and (file not in chosen if function else file not in partly)
-            if new and spent + times.cost(part) <= BUDGET:
-                chosen[part] = None
-                partly.add(file)
-                spent += times.cost(part)
+            file = part.partition("::")[0]
+            if part in taken or file in chosen or spent + times.cost(part) > BUDGET:
+                continue
+            chosen[part] = None
+            taken |= {part, file}
+            spent += times.cost(part)
     return list(chosen), [test for test in ordered if test not in chosen]
-
-
-def _is_affordable(test: str) -> bool:
-    return "/" in test and times.cost(test) <= BUDGET - 10
-
-
-@cache
-def _words(path: str) -> set[str]:
-    """Return the beginnings of the words of a path: `adoption.py` is near `test_adopt.py`."""
-    return {word[:5] for word in re.findall(r"[a-z]{3,}", path)} - _EVERYWHERE
 
 
 def _functions(path: str) -> list[str]:
@@ -112,22 +102,23 @@ def _functions(path: str) -> list[str]:
     hunks = re.findall(r"^@@ \S+ \+(\d+)", _git("diff", "-U0", _base(), "--", path), re.M)
     above = ["\n".join(lines[: int(number)]) for number in hunks]
     edited = [name for part in above for name in re.findall(r"^def (\w+)", part, re.M)[-1:]]
-    tests_of_file = [f"{path}::{name}" for name in times.functions(path)]
-    return sorted(
-        tests_of_file, key=lambda test: (test.partition("::")[2] not in edited, times.cost(test))
+    names = sorted(
+        times.functions(path),
+        key=lambda name: (name not in edited, times.cost(f"{path}::{name}")),
     )
+    return [f"{path}::{name}" for name in names]
 
 
 def commands(paths: Collection[str], chosen: Sequence[str]) -> list[list[str]]:
     """Return the static checks of changed files and the commands that run tests."""
     found = []
-    existing = [path for path in sorted(paths) if (tree.ROOT / path).exists()]
+    existing = [path for path in sorted(paths) if times.exists(path)]
     for pattern, lines in _STATIC.items():
         matching = [path for path in existing if re.fullmatch(pattern, path)]
         found += [line.replace("{}", " ".join(matching)).split() for line in lines if matching]
-    cases = [Path(test).stem for test in chosen if test.startswith(near.CASE_FOLDER)]
+    cases = [Path(test).stem for test in chosen if test.startswith(times.CASE_FOLDER)]
     scenarios = [test for test in chosen if test.startswith("molecule-")]
-    files = [test for test in chosen if not test.startswith((near.CASE_FOLDER, "molecule-"))]
+    files = [test for test in chosen if not test.startswith((times.CASE_FOLDER, "molecule-"))]
     pytest = ["python", "-m", "pytest", "-q"]
     if cases:
         # Without the brackets, ci_job would also select ci_job_build.
@@ -160,8 +151,15 @@ def main() -> int:
     paths = set(options.files) or changed()
     chosen, left = tests(paths)
     _show(f"{len(paths)} files changed. Tests that run", chosen, by_folder=False)
+    # `make test` runs these, or a part of them
+    of_test = {
+        test
+        for test in left
+        if test.startswith(("tests/unit/", times.CASE_FOLDER))
+        or "mark.first" in near.text(test.partition("::")[0])
+    }
     for command, is_first in {"make test": True, "make test-all": False}.items():
-        names = [test for test in left if _runs_first(test) is is_first]
+        names = [test for test in left if (test in of_test) is is_first]
         _show(f"Left to `{command}`", names, by_folder=not options.list)
     if options.list:
         return 0
@@ -173,22 +171,11 @@ def main() -> int:
     return int(bool(failures))
 
 
-def _runs_first(test: str) -> bool:
-    """Return whether `make test` runs a test, or a part of it."""
-    path, _, _ = test.partition("::")
-    return path.startswith(("tests/unit/", near.CASE_FOLDER)) or "mark.first" in near.text(path)
-
-
 def _failure(command: Sequence[str]) -> str:
     """Run a command, and print its output at its end; return a message if it fails."""
-    done = subprocess.run(
-        [near.PROGRAMS / command[0], *command[1:]],
-        cwd=tree.ROOT,
-        check=False,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    program = [str(near.PROGRAMS / command[0]), *command[1:]]
+    out, error = subprocess.PIPE, subprocess.STDOUT
+    done = subprocess.run(program, cwd=tree.ROOT, check=False, stdout=out, stderr=error, text=True)
     print(done.stdout, end="", flush=True)
     return f"failed: {' '.join(command)[:100]}" if done.returncode else ""
 

@@ -10,7 +10,7 @@ import pytest
 
 from tools import near, quick, times, tree
 
-_CASES = near.CASE_FOLDER
+_CASES = times.CASE_FOLDER
 
 
 def _selected(*paths: str) -> list[str]:
@@ -52,7 +52,7 @@ def _lacking(path: str, chosen: set[str]) -> list[str]:
     parts = [f"{path}::{name}" for name in times.functions(path)] or [path]
     if near.is_test(path) and min(map(times.cost, parts)) <= quick.BUDGET:
         files = {test.partition("::")[0] for test in chosen}
-        lacking += [] if path in files or path == near.CONTRACT else ["not itself"]
+        lacking += [] if path in files or path == times.CONTRACT else ["not itself"]
     return lacking
 
 
@@ -91,7 +91,7 @@ def test_plugin_utils_select_the_tests_of_their_step_and_not_those_of_all_steps(
 
 def test_file_without_a_play_selects_plays_of_its_role(monkeypatch: pytest.MonkeyPatch) -> None:
     play = f"{Path(__file__).relative_to(tree.ROOT)}::test_gone_files_select_nothing"
-    known = times.Times({play: 3.0}, {"roles/ci_build/tasks/main.yml": [play]})
+    known = times.Times({"roles/ci_build/tasks/main.yml": [play]}, {play: 3.0})
     monkeypatch.setattr(times, "load", lambda: known)
     assert (0, play) in near.tests("roles/ci_build/defaults/main.yml")
     assert (1, "molecule-ci_build") in near.tests("roles/ci_build/tasks/main.yml")
