@@ -28,15 +28,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tools import provenance, sbom, tree
+from tools import sbom, tree
 
-MANIFEST, FILES = "MANIFEST.json", "FILES.json"
 #: The environment variable with the fingerprint or address of the key that signs.
 KEY = "TOOLCHAIN_SIGNING_KEY"
 #: The environment variable with the address of the build service.
 BUILDER = "TOOLCHAIN_BUILDER"
-#: The slowest and smallest level; explicit, because the default of a library may change.
-_COMPRESSION = 9
+#: The builder if nobody names it: the format of the provenance requires an address.
+UNKNOWN = "about:unknown"
 
 
 def build(
@@ -46,38 +45,99 @@ def build(
     *,
     commit: str = "",
     key: str = "",
-    builder: str = provenance.UNKNOWN,
+    builder: str = UNKNOWN,
 ) -> Path:
     """Build the collection in `root`, and print the written files; return the archive.
 
-    :param commit: the commit of the sources, if they have one
+    :param moment: the time of the sources, in seconds since 1970
+    :param commit: the commit of the sources; empty if they differ from every commit
     :param key: the key of GnuPG that signs
     :param builder: the address of the build service
     """
-    with tempfile.TemporaryDirectory(prefix="toolchain-build-") as name:
-        packed = pack_as_ansible_does(root, Path(name))
-        members, contents = _read(packed)
-    info = _fix_manifests(contents)
-    archive = _pack(members, contents, moment)
-    digest = hashlib.sha256(archive).hexdigest()
-    statement = provenance.statement(
-        info, packed.name, digest, moment, commit=commit, builder=builder
-    ).encode()
-    files = {
-        ".tar.gz": archive,
+    with tempfile.TemporaryDirectory(prefix="toolchain-build-") as temporary:
+        packed = pack_as_ansible_does(root, Path(temporary))
+        with tarfile.open(packed) as archive:
+            members = {info.name: info for info in archive}
+            streams = {name: archive.extractfile(members[name]) for name in members}
+            contents = {name: stream.read() for name, stream in streams.items() if stream}
+    files = json.loads(contents["FILES.json"])
+    files["files"].sort(key=lambda entry: entry["name"])
+    contents["FILES.json"] = json.dumps(files, indent=1).encode()
+    manifest = json.loads(contents["MANIFEST.json"])
+    digest = hashlib.sha256(contents["FILES.json"]).hexdigest()
+    manifest["file_manifest_file"]["chksum_sha256"] = digest
+    contents["MANIFEST.json"] = json.dumps(manifest, indent=1).encode()
+
+    whole = _pack(members, contents, moment)
+    digest, info = hashlib.sha256(whole).hexdigest(), manifest["collection_info"]
+    named = {"name": packed.name, "digest": {"sha256": digest}}
+    statement = _provenance(info, named, moment, commit, builder)
+    written = {
+        ".tar.gz": whole,
         ".tar.gz.sha256": f"{digest}  {packed.name}\n".encode(),
         ".cdx.json": sbom.document(info, digest, moment).encode(),
         ".provenance.json": statement,
     }
     if key:
-        files[".asc"] = signature(contents[MANIFEST], key)
-        files[".provenance.json.asc"] = signature(statement, key)
+        written[".asc"] = signature(contents["MANIFEST.json"], key)
+        written[".provenance.json.asc"] = signature(statement, key)
     folder.mkdir(parents=True, exist_ok=True)
-    for ending, content in files.items():
+    for ending, content in written.items():
         path = folder / packed.name.replace(".tar.gz", ending)
         path.write_bytes(content)
         print(path)
     return folder / packed.name
+
+
+def _pack(
+    members: Mapping[str, tarfile.TarInfo], contents: Mapping[str, bytes], moment: int
+) -> bytes:
+    """Return the archive: the manifests first, the other entries by their names.
+
+    The entries have no attributes that depend on the user and machine of the build.
+    """
+    packed = io.BytesIO()
+    with (
+        # the slowest and smallest level; explicit, because the default of a library may change
+        gzip.GzipFile("", "wb", 9, packed, mtime=0) as stream,
+        tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        first = ["MANIFEST.json", "FILES.json"]
+        for name in [*first, *sorted(members.keys() - first)]:
+            member = members[name]
+            content = contents.get(name, b"") if member.isfile() else b""
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = member.type, member.linkname
+            info.size, info.mtime = len(content), moment
+            info.mode = 0o755 if member.isdir() or member.mode & stat.S_IXUSR else 0o644
+            archive.addfile(info, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def _provenance(
+    info: Mapping[str, Any], archive: Mapping[str, Any], moment: int, commit: str, builder: str
+) -> bytes:
+    """Return an in-toto statement about an archive, with SLSA provenance, version 1.
+
+    It contains no time of the build, so the same archive of the same commit and builder gives the
+    same bytes.
+    """
+    repository = info["repository"]
+    source = {"uri": f"git+{repository}", "digest": {"gitCommit": commit}}
+    content = {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [archive],
+        "predicateType": "https://slsa.dev/provenance/v1",
+        "predicate": {
+            "buildDefinition": {
+                "buildType": f"{repository}/blob/main/tools/build.py",
+                "externalParameters": {"version": info["version"], "sourceDateEpoch": moment},
+                "resolvedDependencies": [source] if commit else [],
+            },
+            "runDetails": {"builder": {"id": builder}},
+        },
+    }
+    return (json.dumps(content, indent=2) + "\n").encode()
 
 
 def moment_of(root: Path, environment: Mapping[str, str]) -> int:
@@ -115,54 +175,6 @@ def pack_as_ansible_does(root: Path, folder: Path) -> Path:
     return packed
 
 
-def _read(packed: Path) -> tuple[dict[str, tarfile.TarInfo], dict[str, bytes]]:
-    """Return the entries of an archive and the contents of its files, by their names."""
-    with tarfile.open(packed) as archive:
-        members = {info.name: info for info in archive}
-        streams = {name: archive.extractfile(name) for name in members if members[name].isfile()}
-        return members, {name: stream.read() for name, stream in streams.items() if stream}
-
-
-def _fix_manifests(contents: dict[str, bytes]) -> dict[str, Any]:
-    """Sort the list of files, update its digest in the manifest, return `collection_info`."""
-    files = json.loads(contents[FILES])
-    files["files"].sort(key=lambda entry: entry["name"])
-    contents[FILES] = _dump(files)
-    manifest = json.loads(contents[MANIFEST])
-    digest = hashlib.sha256(contents[FILES]).hexdigest()
-    manifest["file_manifest_file"]["chksum_sha256"] = digest
-    contents[MANIFEST] = _dump(manifest)
-    info: dict[str, Any] = manifest["collection_info"]
-    return info
-
-
-def _dump(value: object) -> bytes:
-    return json.dumps(value, indent=1).encode()
-
-
-def _pack(
-    members: Mapping[str, tarfile.TarInfo], contents: Mapping[str, bytes], moment: int
-) -> bytes:
-    """Return the archive: the manifests first, the other entries by their names.
-
-    The entries have no attributes that depend on the user and machine of the build.
-    """
-    packed = io.BytesIO()
-    with (
-        gzip.GzipFile("", "wb", _COMPRESSION, packed, mtime=0) as stream,
-        tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive,
-    ):
-        first = [MANIFEST, FILES]
-        for name in [*first, *sorted(members.keys() - first)]:
-            member, content = members[name], contents.get(name, b"")
-            info = tarfile.TarInfo(name)
-            info.type, info.linkname = member.type, member.linkname
-            info.size, info.mtime = len(content), moment
-            info.mode = 0o755 if member.isdir() or member.mode & stat.S_IXUSR else 0o644
-            archive.addfile(info, io.BytesIO(content))
-    return packed.getvalue()
-
-
 def signature(content: bytes, key: str) -> bytes:
     """Return the detached signature of some content, as `ansible-galaxy collection verify
     --keyring` expects it.
@@ -187,9 +199,8 @@ def main() -> None:
     if changed:
         print(f"{len(changed)} files differ from the commit: this is not an archive of it")
     commit = "" if changed else _git(tree.ROOT, "rev-parse", "HEAD").strip()
-    moment = moment_of(tree.ROOT, os.environ)
-    builder = os.environ.get(BUILDER) or provenance.UNKNOWN
-    build(folder, moment, commit=commit, key=os.environ.get(KEY, ""), builder=builder)
+    key, builder = os.environ.get(KEY, ""), os.environ.get(BUILDER) or UNKNOWN
+    build(folder, moment_of(tree.ROOT, os.environ), commit=commit, key=key, builder=builder)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from collections.abc import Iterable
 
 from tools import lock
 
@@ -69,45 +70,35 @@ def of(package: str) -> str:
         raise UnknownLicenceError(f"{package} is not installed") from None
     for expression in metadata.get_all("License-Expression") or []:
         return str(expression)
-    classifiers = [str(value) for value in metadata.get_all("Classifier") or []]
-    said = [value.rpartition(" :: ")[2] for value in classifiers if value.startswith("License")]
+    said = [str(value) for value in metadata.get_all("Classifier") or []]
+    said = [value.rpartition(" :: ")[2] for value in said if value.startswith("License")]
     for value in [*map(str, metadata.get_all("License") or []), *said]:
-        found = value if value in ALLOWED else _SAID.get(value)
-        if found:
-            return found
+        if value in ALLOWED or value in _SAID:
+            return _SAID.get(value, value)
     raise UnknownLicenceError(f"{package} names no licence that is known here: {said}")
 
 
-def allowed(expression: str) -> bool:
-    """Return whether a licence is allowed; of alternatives, a single allowed licence is enough."""
-    return any(
-        all(name in ALLOWED for name in choice.split(" AND "))
-        for choice in expression.split(" OR ")
-    )
-
-
-def problems(packages: set[str]) -> list[str]:
-    """Return a line for every package without an allowed licence."""
+def problems(packages: Iterable[str]) -> list[str]:
+    """Return a line for every package without an allowed licence; one of alternatives is enough."""
     found = []
     for package in sorted(packages):
         try:
-            expression = of(package)
+            choices = of(package).split(" OR ")
         except UnknownLicenceError as error:
             found.append(str(error))
             continue
-        if not allowed(expression):
-            found.append(f"{package} is under {expression}, which is not allowed here")
+        if not any(ALLOWED.issuperset(choice.split(" AND ")) for choice in choices):
+            found.append(f"{package} is under {of(package)}, which is not allowed here")
     return found
 
 
-def main() -> int:
-    """Return 1 if a package has no allowed licence."""
+def locked() -> set[str]:
+    """Return the packages of all lock files."""
     texts = [file.read_text(encoding="utf-8") for file in FILES]
-    packages = {entry.name for text in texts for entry in lock.read(text)}
-    found = problems(packages)
-    print("\n".join(found or [f"{len(packages)} packages, each under an allowed licence"]))
-    return int(bool(found))
+    return {entry.name for text in texts for entry in lock.read(text)}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if found := problems(locked()):
+        sys.exit("\n".join(found))
+    print(f"{len(locked())} packages, each under an allowed licence")

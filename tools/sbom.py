@@ -15,7 +15,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from tools import licences, lock
@@ -34,10 +34,30 @@ _LINKS = {
 
 def document(info: Mapping[str, Any], digest: str, moment: int) -> str:
     """Return the document for an archive, from its manifest, its SHA-256 and its time."""
+    name = f"{info['namespace']}.{info['name']}"
+    collection = f"pkg:generic/{name}@{info['version']}"
     entries = lock.read(lock.FILE.read_text(encoding="utf-8"))
-    offered = lock.needed(entries, OFFERED)
     required = {entry.name for entry in lock.needed(entries, REQUIRED)}
-    whole = _collection(info, digest)
+    components: list[dict[str, Any]] = []
+    needs: dict[str, list[str]] = {collection: []}
+    offered = {f"pkg:pypi/{one.name}@{one.version}": one for one in lock.needed(entries, OFFERED)}
+    for purl, entry in offered.items():
+        component = {
+            "type": "library",
+            "bom-ref": purl,
+            "name": entry.name,
+            "version": entry.version,
+            "scope": "required" if entry.name in required else "optional",
+            "licenses": [{"expression": licences.of(entry.name)}],
+            "purl": purl,
+        }
+        if marker := _MARKER.search(entry.lines[0]):
+            named = {"name": "delivery.toolchain:marker", "value": marker["marker"]}
+            component["properties"] = [named]
+        components.append(component)
+        if any(asker in OFFERED for asker in entry.asked_by if asker.startswith("-r ")):
+            needs[collection].append(purl)
+        needs[purl] = [each for each, one in offered.items() if entry.name in one.asked_by]
     content = {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -48,64 +68,24 @@ def document(info: Mapping[str, Any], digest: str, moment: int) -> str:
         "metadata": {
             "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment)),
             "lifecycles": [{"phase": "build"}],
-            "component": whole,
+            "component": {
+                "type": "library",
+                "bom-ref": collection,
+                "group": info["namespace"],
+                "name": info["name"],
+                "version": info["version"],
+                "description": info["description"],
+                "hashes": [{"alg": "SHA-256", "content": digest}],
+                "licenses": [{"expression": " OR ".join(info["license"])}],
+                "purl": collection,
+                "externalReferences": [
+                    {"type": kind, "url": info[key]}
+                    for key, kind in _LINKS.items()
+                    if info.get(key)
+                ],
+            },
         },
-        "components": [_component(entry, entry.name in required) for entry in offered],
-        "dependencies": _dependencies(str(whole["bom-ref"]), offered),
+        "components": components,
+        "dependencies": [{"ref": ref, "dependsOn": found} for ref, found in needs.items()],
     }
     return json.dumps(content, indent=2) + "\n"
-
-
-def _collection(info: Mapping[str, Any], digest: str) -> dict[str, Any]:
-    name = f"{info['namespace']}.{info['name']}"
-    purl = f"pkg:generic/{name}@{info['version']}"
-    return {
-        "type": "library",
-        "bom-ref": purl,
-        "group": info["namespace"],
-        "name": info["name"],
-        "version": info["version"],
-        "description": info["description"],
-        "hashes": [{"alg": "SHA-256", "content": digest}],
-        "licenses": [{"expression": " OR ".join(info["license"])}],
-        "purl": purl,
-        "externalReferences": [
-            {"type": kind, "url": info[key]} for key, kind in _LINKS.items() if info.get(key)
-        ],
-    }
-
-
-def _purl(entry: lock.Entry) -> str:
-    return f"pkg:pypi/{entry.name}@{entry.version}"
-
-
-def _component(entry: lock.Entry, required: bool) -> dict[str, Any]:
-    component = {
-        "type": "library",
-        "bom-ref": _purl(entry),
-        "name": entry.name,
-        "version": entry.version,
-        "scope": "required" if required else "optional",
-        "licenses": [{"expression": licences.of(entry.name)}],
-        "purl": _purl(entry),
-    }
-    marker = _MARKER.search(entry.lines[0])
-    if marker:
-        component["properties"] = [{"name": "delivery.toolchain:marker", "value": marker["marker"]}]
-    return component
-
-
-def _dependencies(whole: str, offered: Sequence[lock.Entry]) -> list[dict[str, Any]]:
-    """Return the dependency graph: the collection first, then the packages."""
-    files = {asker for asker in OFFERED if asker.startswith("-r ")}
-    direct = [_purl(entry) for entry in offered if entry.asked_by & files]
-    return [
-        {"ref": whole, "dependsOn": direct},
-        *(
-            {
-                "ref": _purl(entry),
-                "dependsOn": [_purl(each) for each in offered if entry.name in each.asked_by],
-            }
-            for entry in offered
-        ),
-    ]
