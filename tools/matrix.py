@@ -26,7 +26,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tools import check, tree
@@ -63,48 +62,13 @@ _JOB_SECONDS = 2 * 60 * 60
 _COLUMNS = ("release", "Python", "ansible-core", "sanity", "unit", "contract", "demo", "loop")
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A release of ansible-core and a Python version.
-
-    `core` is the version specifier for pip; `without` are sanity tests that this core cannot run
-    everywhere.
-    """
-
-    release: str
-    core: str
-    python: str
-    without: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return f"{self.release}-{self.python}"
-
-
-#: Ordered from the oldest to the newest.
+#: Release and Python of each pair, from the oldest to the newest.
 PAIRS = (
-    Pair("2.16.0", "==2.16.0", "3.10"),
-    *(Pair("2.16", "==2.16.*", python) for python in ("3.10", "3.11", "3.12")),
-    Pair("2.17", "==2.17.*", "3.12"),
-    Pair("2.18", "==2.18.*", "3.11"),
-    Pair("2.19.0", "==2.19.0", "3.11"),
-    Pair("2.19", "==2.19.*", "3.13"),
-    Pair("2.20", "==2.20.*", "3.12"),
-    *(Pair("2.21", "==2.21.*", python) for python in ("3.13", "3.14")),
-    # its pylint requires an archive that is in no package index
-    *(Pair("2.22", ">=2.22a0", python, without=("pylint",)) for python in ("3.13", "3.14", "3.15")),
+    *("2.16.0-3.10", "2.16-3.10", "2.16-3.11", "2.16-3.12", "2.17-3.12", "2.18-3.11"),
+    *("2.19.0-3.11", "2.19-3.13", "2.20-3.12", "2.21-3.13", "2.21-3.14"),
+    *("2.22-3.13", "2.22-3.14", "2.22-3.15"),
 )
-#: The month in which the maintainers of ansible-core end their support of a release, by their
-#: support matrix. A release ends when the third release after it appears.
-END_OF_LIFE = {
-    "2.16": "2025-05",
-    "2.17": "2025-11",
-    "2.18": "2026-05",
-    "2.19": "2026-11",
-    "2.20": "2027-05",
-    "2.21": "2027-11",
-    "2.22": "2028-05",
-}
+_BETA = "2.22"
 #: The oldest and the newest pair that are supported: every pull request runs them.
 SUPPORTED = ("2.20-3.12", "2.22-3.13")
 #: Parts of the checks, whose results are written nowhere.
@@ -116,103 +80,100 @@ _PARTS = {
 #: A missing Python is no failure of these parts.
 _LENIENT = ("brief", "prepare")
 #: `make test-all` runs both, on Pythons that most machines have.
-_NICKNAMES = {"oldest": PAIRS[0].name, "newest": "2.22-3.13"}
+NICKNAMES = {"oldest": PAIRS[0], "newest": "2.22-3.13"}
 #: The jobs run the checks in a deeply nested folder of its own.
 _SHORT_PATH = "/tmp" if Path("/tmp").is_dir() else None  # noqa: S108 - a folder of its own in it
 
 
-def environment(pair: Pair) -> Path | None:
+def environment(pair: str) -> Path | None:
     """Return the folder with the programs of a pair; None if its Python is not installed.
 
     A missing or incomplete environment is created.
     """
-    folder = _ENVIRONMENTS / pair.name
-    finished, wanted = folder / ".installed", f"{pair.core} {_REQUIREMENTS}"
+    release, python = pair.split("-")
+    core = f"=={release}" if release.count(".") == 2 else f"=={release}.*"
+    core = f">={release}a0" if release == _BETA else core
+    folder = _ENVIRONMENTS / pair
+    finished, wanted = folder / ".installed", f"{core} {_REQUIREMENTS}"
     if not finished.exists() or finished.read_text(encoding="utf-8") != wanted:
         shutil.rmtree(folder, ignore_errors=True)
         # virtualenv itself searches PATH, where the Pythons of pyenv may be hidden
         pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-        create = [sys.executable, "-m", "virtualenv", "--quiet", "--python", pair.python]
-        unpacked = Path(sys.prefix) / "pythons" / pair.python / "bin"
-        for python in (*pyenv.glob(f"{pair.python}.*/bin/python"), *unpacked.glob("python*")):
-            create += ["--try-first-with", str(python)]
+        create = [sys.executable, "-m", "virtualenv", "--quiet", "--python", python]
+        unpacked = Path(sys.prefix) / "pythons" / python / "bin"
+        for program in (*pyenv.glob(f"{python}.*/bin/python"), *unpacked.glob("python*")):
+            create += ["--try-first-with", str(program)]
         if subprocess.run([*create, str(folder)], check=False).returncode != 0:
             return None
         pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
-        packages = [f"ansible-core{pair.core}", *_REQUIREMENTS]
+        packages = [f"ansible-core{core}", *_REQUIREMENTS]
         subprocess.run([*pip, "install", "--quiet", *packages], check=True)
         finished.write_text(wanted, encoding="utf-8")
     return folder / "bin"
 
 
-def commands(pair: Pair, part: str = "") -> dict[str, list[str]]:
+def commands(pair: str, part: str = "") -> dict[str, list[str]]:
     """Return all checks of a pair, or a part of `_PARTS`."""
     pytest = ["pytest", "-q", "-p", "no:cacheprovider"]
     demo = ["python", "-m", "tools.demo"]
+    # the sandbox itself runs on the Python of this environment alone
+    skipped = ["sandbox", *(f"test_{name}.py" for name in _OF_THE_PROJECT)]
+    if pair != next(each for each in PAIRS if each.split("-")[1] == pair.split("-")[1]):
+        skipped += _SERVICES
+    ignore = [word for name in skipped for word in ("--ignore", f"tests/unit/{name}")]
+    found = {
+        # pylint of the newest core requires an archive that is in no package index
+        "sanity": ["python", "-m", "tools.sanity"]
+        + ["--skip-test", "pylint"] * pair.startswith(_BETA),
+        "unit": [*pytest, "tests/unit", *ignore],
+        "contract": [*pytest, "tests/contract", _SEPARATE, _EXPORT],
+        "demo": demo,
+        "loop": ["python", "-m", "tests.benchmarks.once"],
+    }
     if part == "prepare":
         return {}
     if part == "brief":
         # the demo also exports and compares, but only the newest release runs all of it
-        newest = pair.name == _NICKNAMES["newest"]
+        newest = pair == NICKNAMES["newest"]
         return {
             "unit": [*pytest, *_ON_ANSIBLE],
             "features": [*pytest, _FEATURES, _INVENTORY, *([] if newest else [_EXPORT])],
             "demo": demo if newest else [*demo, "--once"],
         }
     if part == "first":
+        # other files import packages of other jobs
+        tests = tree.ROOT / "tests"
+        files = [*tests.glob("faults/**/test_*.py"), *tests.glob("integration/**/test_*.py")]
+        marked = [
+            str(file.relative_to(tree.ROOT))
+            for file in files
+            if "mark.first" in file.read_text("utf-8")
+        ]
         return {
-            "unit": [*pytest, "tests/unit", *_left_out(pair)],
+            "unit": found["unit"],
             "contract": [*pytest, "tests/contract"],
-            "first": [*pytest, "-m", "first", *_marked()],
+            "first": [*pytest, "-m", "first", *sorted(marked)],
         }
-    without = [part for name in pair.without for part in ("--skip-test", name)]
-    return {
-        "sanity": ["python", "-m", "tools.sanity", *without],
-        "unit": [*pytest, "tests/unit", *_left_out(pair)],
-        "contract": [*pytest, "tests/contract", _SEPARATE, _EXPORT],
-        "demo": demo,
-        "loop": ["python", "-m", "tests.benchmarks.once"],
-    }
+    return found
 
 
-def _marked() -> list[str]:
-    """Return the files with tests that run first: other files import packages of other jobs."""
-    files = [
-        file
-        for folder in ("faults", "integration")
-        for file in sorted((tree.ROOT / "tests" / folder).rglob("test_*.py"))
-    ]
-    texts = {str(file.relative_to(tree.ROOT)): file.read_text(encoding="utf-8") for file in files}
-    return [file for file, text in texts.items() if "mark.first" in text]
-
-
-def _left_out(pair: Pair) -> list[str]:
-    """Return arguments of pytest that skip the unit tests without new results for a pair."""
-    # the sandbox itself runs on the Python of this environment alone
-    names = ["sandbox", *(f"test_{name}.py" for name in _OF_THE_PROJECT)]
-    if pair != next(each for each in PAIRS if each.python == pair.python):
-        names += _SERVICES
-    return [part for name in names for part in ("--ignore", f"tests/unit/{name}")]
-
-
-def run(pair: Pair, folder: Path, part: str = "", only: str | None = None) -> dict[str, str]:
+def run(pair: str, folder: Path, part: str = "", only: str | None = None) -> dict[str, str]:
     """Return the cells of a pair by their column; with `only`, run a single check."""
     programs = environment(pair)
     if programs is None:
-        missing = f"{_NOT_RUN}: no Python {pair.python} here"
-        print(f"=== {pair.name}: {missing}", flush=True)
+        missing = f"{_NOT_RUN}: no Python {pair.split('-')[1]} here"
+        print(f"=== {pair}: {missing}", flush=True)
         return {**dict.fromkeys(_COLUMNS[3:], ""), "ansible-core": missing}
     version = "from ansible import release; print(release.__version__)"
     cells = {"ansible-core": _done(["python", "-c", version], folder, programs)[1].strip()}
     for name, command in commands(pair, part).items():
-        if only not in (None, name):
-            continue
-        passed, output = _done(command, folder, programs)
-        print(f"=== {pair.name}-{name}: {'passed' if passed else 'FAILED'}\n{output}", flush=True)
-        cells[name] = "passed" if passed else "failed"
-        if name == "loop" and passed:
-            times = json.loads(output.splitlines()[-1])
-            cells[name] = " / ".join(f"{seconds:.1f} s" for seconds in times.values())
+        if only in (None, name):
+            passed, output = _done(command, folder, programs)
+            print(f"=== {pair}-{name}: {'passed' if passed else 'FAILED'}\n{output}", flush=True)
+            cells[name] = "passed" if passed else "failed"
+            if name == "loop" and passed:
+                times = json.loads(output.splitlines()[-1])
+                cells[name] = " / ".join(f"{seconds:.1f} s" for seconds in times.values())
     return cells
 
 
@@ -233,27 +194,24 @@ def _done(command: Sequence[str], folder: Path, programs: Path) -> tuple[bool, s
     return done.returncode == 0, done.stdout
 
 
-def table(cells: Mapping[Pair, Mapping[str, str]], before: str) -> str:
-    """Return the table; a pair or check that did not run now keeps its cells of `before`."""
+def write(cells: Mapping[str, Mapping[str, str]]) -> None:
+    """Write the table; a pair or check that did not run now keeps its cells."""
+    text = PLATFORMS.read_text(encoding="utf-8")
+    head, rest = text.split(_MARKS[0])
+    before, tail = rest.split(_MARKS[1])
     rows: dict[str, dict[str, str]] = {}
     for line in before.splitlines():
         row = [cell.strip() for cell in line.strip("|").split("|")]
         rows["-".join(row[:2])] = dict(zip(_COLUMNS, row, strict=False))
     lines = [f"| {' | '.join(_COLUMNS)} |", "|---" * len(_COLUMNS) + "|"]
     for pair in PAIRS:
-        if pair in cells or pair.name in rows:
-            first = {"release": pair.release, "Python": pair.python}
-            whole = {**first, **rows.get(pair.name, {}), **cells.get(pair, {})}
+        if pair in cells or pair in rows:
+            named = dict(zip(_COLUMNS, pair.split("-"), strict=False))
+            whole = {**named, **rows.get(pair, {}), **cells.get(pair, {})}
             lines.append(f"| {' | '.join(whole.get(name, '') for name in _COLUMNS)} |")
-    return "\n".join(lines)
-
-
-def _write(cells: Mapping[Pair, Mapping[str, str]]) -> None:
-    text = PLATFORMS.read_text(encoding="utf-8")
-    head, rest = text.split(_MARKS[0])
-    before, tail = rest.split(_MARKS[1])
-    whole = f"{head}{_MARKS[0]}\n\n{table(cells, before)}\n\n{_MARKS[1]}{tail}"
-    PLATFORMS.write_text(whole, encoding="utf-8")
+    table = "\n".join(lines)
+    whole_page = f"{head}{_MARKS[0]}\n\n{table}\n\n{_MARKS[1]}{tail}"
+    PLATFORMS.write_text(whole_page, encoding="utf-8")
 
 
 def main() -> int:
@@ -265,11 +223,11 @@ def main() -> int:
         parts.add_argument(f"--{name}", dest="part", action="store_const", const=name, help=text)
     parser.add_argument("--only", choices=_COLUMNS[3:], help="this check of each pair")
     options = parser.parse_args()
-    names = {_NICKNAMES.get(name, name) for name in options.pairs}
-    chosen = [pair for pair in PAIRS if not names or pair.name in names]
+    names = {NICKNAMES.get(name, name) for name in options.pairs}
+    chosen = [pair for pair in PAIRS if not names or pair in names]
     if len(chosen) < len(names):
-        raise SystemExit(f"The pairs are {', '.join(pair.name for pair in PAIRS)}.")
-    cells: dict[Pair, dict[str, str]] = {}
+        raise SystemExit(f"The pairs are {', '.join(PAIRS)}.")
+    cells: dict[str, dict[str, str]] = {}
     # ansible-core 2.22 creates a socket in this folder; the path of a socket has at most 107
     # characters
     with tempfile.TemporaryDirectory(prefix="matrix-", dir=_SHORT_PATH) as folder:
@@ -282,7 +240,7 @@ def main() -> int:
         for pair in chosen:
             cells[pair] = run(pair, Path(folder), options.part, options.only)
             if not options.part:
-                _write(cells)
+                write(cells)
     ends = {cell for each in cells.values() for cell in each.values()}
     missing = bool(names) and options.part not in _LENIENT and any(_NOT_RUN in end for end in ends)
     return int("failed" in ends or missing)
