@@ -5,7 +5,6 @@
     python -m tools.check test         a group: test, rest, lint, static
     python -m tools.check unit mypy    single jobs, by name
     python -m tools.check --slowest 10 test    also list the tests that took the most time
-    python -m tools.check module wiki_label    what a module lacks: `tools/module_check.py`
 
 All jobs work on one copy of the checkout in a temporary folder. You can keep editing meanwhile, and
 no files are left behind. Each job prints a line at its start and at its end, and its output if it
@@ -151,10 +150,6 @@ def main() -> int:
     options = parser.parse_args()
     if importlib.util.find_spec("pytest") is None:
         raise SystemExit("The tools of the tests are not installed here: run `tools/setup test`.")
-    if options.names[:1] == ["module"]:
-        from tools import module_check
-
-        return module_check.main(options.names[1:])
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     with tempfile.TemporaryDirectory(prefix="toolchain-reports-") as name:
         reports = options.reports or Path(name)
