@@ -40,7 +40,7 @@ class Step:
     name: str
     module: str
     options: Mapping[str, Any]
-    changed: bool
+    changed: bool = False
     check: bool = False
 
 
@@ -54,6 +54,12 @@ class Outcome:
     passed: bool
 
 
+def suite_of(name: str) -> dict[str, Any]:
+    """Return the content of a suite; by default its name is that of its service."""
+    suite: dict[str, Any] = yaml.safe_load((SUITES / f"{name}.yml").read_text("utf-8"))
+    return {"service": name, **suite}
+
+
 def steps_of(
     suite: Mapping[str, Any], *, write: bool, only: Collection[str] = ()
 ) -> tuple[list[Step], list[Step]]:
@@ -61,35 +67,27 @@ def steps_of(
 
     :param only: the modules to try; by default all
     """
-    reads, objects = (
-        [one for one in suite[kind] if not only or one["module"] in only]
-        for kind in ("read", "write")
-    )
-    steps = [Step("read", one["module"], one["options"], changed=False) for one in reads]
+    steps: list[Step] = []
     deletions: list[Step] = []
-    for one in objects if write else ():
-        module, remover = one["module"], one.get("remove", one["module"])
+    for one in suite["read"]:
+        if not only or one["module"] in only:
+            steps.append(Step("read", one["module"], one["options"]))
+    for one in suite["write"] if write else ():
+        module = one["module"]
+        if only and module not in only:
+            continue
         for name in [each for each in ("create", "update") if each in one]:
             steps += [
                 Step(f"{name} in check mode", module, one[name], changed=True, check=True),
                 Step(name, module, one[name], changed=True),
-                Step(f"{name} again", module, one[name], changed=False),
+                Step(f"{name} again", module, one[name]),
             ]
-        steps += [
-            Step("use", each["module"], each["options"], changed=each.get("changed", False))
-            for each in one.get("use", ())
-        ]
-        deletions = [
-            Step("delete", remover, one["delete"], changed=True),
-            Step("delete again", remover, one["delete"], changed=False),
-            *deletions,
-        ]
+        for each in one.get("use", ()):
+            steps.append(Step("use", each["module"], each["options"], each.get("changed", False)))
+        remover = one.get("remove", module)
+        again = Step("delete again", remover, one["delete"])
+        deletions[:0] = [Step("delete", remover, one["delete"], changed=True), again]
     return steps, deletions
-
-
-def service_of(name: str) -> str:
-    """Return the service whose modules a suite tries: by default, the name of the suite."""
-    return str(_suite(name).get("service", name))
 
 
 def run(
@@ -111,18 +109,20 @@ def run(
     :param record: file for the exchanges with the server
     """
     tree.make_importable()
-    steps, deletions = steps_of(_suite(name), write=write, only=only)
-    named = [(f"{number} {step.name}", step) for number, step in enumerate([*steps, *deletions])]
+    suite = suite_of(name)
+    service = suite["service"]
+    steps, deletions = steps_of(suite, write=write, only=only)
+    named = {f"{number} {step.name}": step for number, step in enumerate([*steps, *deletions])}
     tasks = [
         playbook.task(step.module, step.options, label, check_mode=step.check)
-        for label, step in named
+        for label, step in named.items()
     ]
     tried = tasks[: len(steps)] or [{"ansible.builtin.meta": "noop"}]
     prefix = f"toolchain-acceptance-{secrets.token_hex(3)}"
     play = playbook.play(
         [{"name": "Try", "block": tried, "always": tasks[len(steps) :]}],
         vars={"prefix": prefix, **values},
-        module_defaults={f"group/{playbook.NAMESPACE}.{service_of(name)}": dict(connection)},
+        module_defaults={f"group/{playbook.NAMESPACE}.{service}": dict(connection)},
     )
     variables = {key: text for key, text in os.environ.items() if key.startswith("TOOLCHAIN_")}
     found: list[dict[str, Any]] = []
@@ -130,37 +130,27 @@ def run(
         tempfile.TemporaryDirectory(prefix="toolchain-acceptance-") as folder,
         exchanges.listening(found) as listening,
     ):
-        variables |= listening if record else {}
-        done = playbook.run(Path(folder), [play], variables=variables, seconds=_SECONDS)
+        given = {**variables, **(listening if record else {})}
+        done = playbook.run(Path(folder), [play], variables=given, seconds=_SECONDS)
     events = {event.task: event for event in done.events}
-    outcomes = [_outcome(step, events.get(label)) for label, step in named]
+    outcomes = {label: _outcome(step, events.get(label)) for label, step in named.items()}
     if record is not None:
-        service = service_of(name)
         dialect, account = (
-            str(
-                connection.get(option) or variables.get(f"TOOLCHAIN_{service}_{option}".upper(), "")
-            )
-            for option in ("dialect", "username")
+            str(connection.get(key) or variables.get(f"TOOLCHAIN_{service}_{key}".upper(), ""))
+            for key in ("dialect", "username")
         )
-        head = {"service": service, "suite": name, "product": product, "dialect": dialect}
-        taken = [
-            (outcome, [each for each in found if each["task"] == label])
-            for outcome, (label, _step) in zip(outcomes, named, strict=True)
-        ]
         recordings.write(
             record,
-            head,
+            {"service": service, "suite": name, "product": product, "dialect": dialect},
             url=str(connection["url"]),
             prefix=prefix,
             values={**values, "account": account} if account else values,
-            taken=taken,
+            taken=[
+                (outcome.step, outcome.text, [each for each in found if each["task"] == label])
+                for label, outcome in outcomes.items()
+            ],
         )
-    return outcomes
-
-
-def _suite(name: str) -> dict[str, Any]:
-    suite: dict[str, Any] = yaml.safe_load((SUITES / f"{name}.yml").read_text("utf-8"))
-    return suite
+    return list(outcomes.values())
 
 
 def _outcome(step: Step, event: playbook.Event | None) -> Outcome:
@@ -178,17 +168,13 @@ def _outcome(step: Step, event: playbook.Event | None) -> Outcome:
 
 def table(outcomes: Sequence[Outcome], url: str) -> str:
     """Return the outcomes as Markdown, without the address of the server."""
-    rows = [
-        f"| {one.step.module} | {one.step.name} | {'passed' if one.passed else 'FAILED'} |"
-        f" {_cell(one.text.replace(url.rstrip('/'), 'URL'))} | {one.requests} |"
-        for one in outcomes
-    ]
-    head = ["| module | step | result | server | requests |", "|---|---|---|---|---|"]
-    return "\n".join([*head, *rows])
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
+    lines = ["| module | step | result | server | requests |", "|---|---|---|---|---|"]
+    for one in outcomes:
+        said = " ".join(one.text.replace(url.rstrip("/"), "URL").replace("|", "\\|").split())
+        result = "passed" if one.passed else "FAILED"
+        cells = (one.step.module, one.step.name, result, said, str(one.requests))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -203,30 +189,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("values", nargs="*", help="what the suite needs, as space=REL")
     given = parser.parse_args(arguments)
     values = dict(each.partition("=")[::2] for each in given.values)
-    needs = _suite(given.service)["needs"]
-    missing = {name: text for name, text in needs.items() if not values.get(name)}
+    needs = suite_of(given.service)["needs"]
+    missing = [
+        f"give {name}=..., the {text}" for name, text in needs.items() if not values.get(name)
+    ]
     unknown = sorted(values.keys() - needs.keys())
     if given.record and not given.product:
         parser.error("give --product, the name and version of the server, as 'Jira 10.3.1'")
     if missing:
-        parser.error("; ".join(f"give {name}=..., the {text}" for name, text in missing.items()))
+        parser.error("; ".join(missing))
     if unknown:
         parser.error(f"{', '.join(unknown)}: not known; {given.service} needs {', '.join(needs)}")
+    options = {"write": given.write, "only": given.only, "record": given.record}
     outcomes = run(
-        given.service,
-        {"url": given.url},
-        values,
-        write=given.write,
-        only=given.only,
-        product=given.product or "",
-        record=given.record,
+        given.service, {"url": given.url}, values, product=given.product or "", **options
     )
     print(table(outcomes, given.url))
-    failed = sum(not one.passed for one in outcomes)
-    passed = f"{len(outcomes) - failed} of {len(outcomes)} steps passed"
-    print(f"\n{passed}, ansible-core {release.__version__}")
+    passed = sum(one.passed for one in outcomes)
+    core = f"ansible-core {release.__version__}"
+    print(f"\n{passed} of {len(outcomes)} steps passed, {core}")
     print("Add the product, edition and version of the server.")
-    return min(failed, 1)
+    return int(passed < len(outcomes))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import argparse
 import json
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,13 +48,13 @@ def write(
     url: str,
     prefix: str,
     values: Mapping[str, str],
-    taken: Sequence[tuple[Any, Sequence[Mapping[str, Any]]]],
+    taken: Sequence[tuple[Any, str, Sequence[Mapping[str, Any]]]],
 ) -> None:
     """Write a recording, and print what was replaced in it.
 
     :param head: service, suite, product and dialect
     :param values: the values of the suite that name objects of the server
-    :param taken: the outcome of each step, and its exchanges
+    :param taken: each step, its result, and its exchanges
     """
     suite = yaml.safe_load((_SUITES / f"{head['suite']}.yml").read_text("utf-8"))
     own = {text.replace("{{ prefix }}", prefix) for text in _texts([suite["read"], suite["write"]])}
@@ -61,31 +62,18 @@ def write(
     names = Pseudonyms(interface, url=url, own=own, prefix=prefix, private=private)
     given = {name: names.string(value, name) for name, value in values.items()}
     lines: list[Any] = [{**head, "month": f"{datetime.now(UTC):%Y-%m}", "values": given}]
-    first = min((each["begun"] for _outcome, found in taken for each in found), default=0)
-    for outcome, exchanges in taken:
-        step = outcome.step
-        options = {
-            name: filled(value, {"prefix": prefix, **values})
-            for name, value in step.options.items()
-        }
-        lines.append(
-            {
-                "step": step.name,
-                "module": step.module,
-                "options": names.value(options),
-                "check": step.check,
-                "result": outcome.text.partition(":")[0],
-            }
-        )
-        lines += [record_of(exchange, names, first) for exchange in exchanges]
+    begun = [each["begun"] for _step, _result, found in taken for each in found]
+    for step, result, found in taken:
+        options = names.value(filled(step.options, {"prefix": prefix, **values}))
+        about = {"step": step.name, "module": step.module, "options": options}
+        lines.append({**about, "check": step.check, "result": result.partition(":")[0]})
+        lines += [record_of(exchange, names, min(begun)) for exchange in found]
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    kinds = {kind: len(found) for kind, found in names.replaced.items() if found}
-    left_out = {name: count for name, count in names.left_out.items() if count}
-    print(f"\nReplaced in {file}: {', '.join(f'{count} {kind}' for kind, count in kinds.items())}")
-    print(
-        f"Left out: {', '.join(f'{count} {name}' for name, count in left_out.items()) or 'nothing'}"
-    )
-    if not any(found for _outcome, found in taken):
+    replaced = [f"{len(found)} {kind}" for kind, found in names.replaced.items() if found]
+    left_out = [f"{count} {name}" for name, count in names.left_out.items() if count]
+    print(f"\nReplaced in {file}: {', '.join(replaced)}")
+    print(f"Left out: {', '.join(left_out) or 'nothing'}")
+    if not begun:
         print("No exchange was recorded, because the server did not respond.")
     print("Read the file before you send it: docs/recording.md says how.\n")
 
@@ -101,7 +89,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def filled(value: Any, variables: Mapping[str, str]) -> Any:
     """Return an option with the values of its templates."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {name: filled(each, variables) for name, each in value.items()}
     if isinstance(value, list):
         return [filled(each, variables) for each in value]
@@ -109,18 +97,20 @@ def filled(value: Any, variables: Mapping[str, str]) -> Any:
 
 
 def record_of(exchange: Mapping[str, Any], names: Pseudonyms, first: float) -> dict[str, Any]:
-    """Return an exchange without anything private."""
+    """Return an exchange without anything private.
+
+    :param first: the time at which the first exchange of the recording began
+    """
     path = names.string(exchange["url"]).removeprefix(SERVER)
-    bodies = {}
-    times = {"begun": round(exchange["begun"] - first, 3), "seconds": round(exchange["seconds"], 3)}
+    record = {"method": exchange["method"], "status": exchange["status"], "path": path}
     for name, headers in (("body", "headers"), ("response", "response_headers")):
         lower = {each.lower(): value for each, value in exchange[headers].items()}
         if exchange[name]:
             kind = lower.get("content-type", "")
-            bodies[name] = names.body(exchange[name], kind, path.partition("?")[0])
-        bodies[headers] = names.headers(exchange[headers])
-    parts = {name: exchange[name] for name in ("method", "status")}
-    return {**parts, "path": path, **bodies, **times}
+            record[name] = names.body(exchange[name], kind, path.partition("?")[0])
+        record[headers] = names.headers(exchange[headers])
+    begun = round(exchange["begun"] - first, 3)
+    return {**record, "begun": begun, "seconds": round(exchange["seconds"], 3)}
 
 
 def read(file: Path) -> list[dict[str, Any]]:
@@ -141,20 +131,21 @@ def page(fresh: Callable[[], Mapping[str, str]]) -> str:
     """
     sections = [_HEAD]
     for file in sorted(KEPT.glob("*.jsonl")):
-        recording = read(file)
-        head, interface = recording[0], interface_of(recording[0]["service"])
-        seen: dict[str, tuple[set[str], set[str]]] = {}
-        for record in (each for each in recording if "method" in each):
-            statuses, known = seen.setdefault(label(record, interface), (set(), set()))
-            statuses.add(str(record["status"]))
-            places = members(record, interface) if record["status"] < 400 else {}
-            known |= {one for one in places if one.strip("[]") and not re.search(r"\[\]$|\*", one)}
-        facts = [
-            f"- `{which}`: {', '.join(sorted(statuses))}"
-            + "".join(f", `{one}`" for one in sorted(known))
-            + " (w)"
-            for which, (statuses, known) in seen.items()
-        ]
+        head, *records = recording = read(file)
+        interface = interface_of(head["service"])
+        statuses: dict[str, set[str]] = defaultdict(set)
+        known: dict[str, set[str]] = defaultdict(set)
+        for record in (each for each in records if "method" in each):
+            which = label(record, interface)
+            statuses[which].add(str(record["status"]))
+            places = members(record, interface) if record["status"] < 400 else ()
+            known[which] |= {
+                one for one in places if one.strip("[]") and not re.search(r"\[\]$|\*", one)
+            }
+        facts = []
+        for which, found in statuses.items():
+            seen = [*sorted(found), *(f"`{one}`" for one in sorted(known[which]))]
+            facts.append(f"- `{which}`: {', '.join(seen)} (w)")
         differences = Comparison(recording, fresh()).differences
         title = f"## {head['product']}: suite {head['suite']}, {head['month']}"
         compared = table(differences) if differences else "The sandbox responds in the same way."
@@ -171,20 +162,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     recording = read(given.file)
     with Sandbox.start(flavour=given.flavour) as sandbox:
+
+        def fresh() -> Mapping[str, str]:
+            sandbox.reset()
+            return sandbox.urls
+
         found = Comparison(recording, sandbox.urls).differences
         print(table(found) if found else f"The sandbox ({given.flavour}) responds in the same way.")
         if not given.compare:
-            head = recording[0]
-            name = re.sub(r"[^a-z0-9.]+", "-", f"{head['suite']}-{head['product']}".lower())
+            name = f"{recording[0]['suite']}-{recording[0]['product']}".lower()
+            kept = KEPT / f"{re.sub('[^a-z0-9.]+', '-', name)}.jsonl"
             KEPT.mkdir(exist_ok=True)
-            (KEPT / f"{name}.jsonl").write_bytes(given.file.read_bytes())
-
-            def fresh() -> Mapping[str, str]:
-                sandbox.reset()
-                return sandbox.urls
-
+            kept.write_bytes(given.file.read_bytes())
             PAGE.write_text(page(fresh), encoding="utf-8")
-            print(f"Kept as {KEPT / name}.jsonl, which a test plays to the modules, and in {PAGE}")
+            print(f"Kept as {kept}, which a test plays to the modules, and in {PAGE}")
     return 0
 
 

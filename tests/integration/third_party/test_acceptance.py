@@ -44,7 +44,7 @@ def responses(file: Path) -> dict[str, set[int]]:
 
 
 def test_every_service_has_a_suite() -> None:
-    assert {acceptance.service_of(name) for name in VALUES} == set(connections.LOGINS)
+    assert {acceptance.suite_of(name)["service"] for name in VALUES} == set(connections.LOGINS)
 
 
 @pytest.mark.parametrize("service", VALUES)
@@ -52,7 +52,7 @@ def test_sandbox_passes_and_equals_its_recording(
     service: str, fresh: Fresh, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sandbox = fresh("real")
-    kind = acceptance.service_of(service)
+    kind = acceptance.suite_of(service)["service"]
     login = connections.connection(kind, sandbox.urls[kind])
     begin = sandbox.mark()
     assert failed(acceptance.run(service, login, VALUES[service], write=False)) == []
