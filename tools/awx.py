@@ -12,11 +12,22 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ansible.module_utils.common.yaml import yaml_load
 
-from tools import reference, role_readme
+from tools import reference, role_options, role_readme
 from tools.tree import ROOT, make_importable
+
+make_importable()
+
+from ansible_collections.delivery.toolchain.plugins.doc_fragments.connection import (  # noqa: E402
+    ModuleDocFragment,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import (  # noqa: E402
+    options,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import (  # noqa: E402
+    SERVICES,
+)
 
 _HEAD = """\
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -37,17 +48,7 @@ class _Unsafe(str):
     """A string that only AWX may template, not Ansible."""
 
 
-class _Dumper(yaml.SafeDumper):
-    """A YAML dumper without anchors that indents lists as yamllint requires."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, False)
-
-
-_Dumper.add_representer(
+role_options.Dumper.add_representer(
     _Unsafe, lambda dumper, text: dumper.represent_scalar("!unsafe", str(text), style='"')
 )
 
@@ -55,12 +56,11 @@ _Dumper.add_representer(
 def files() -> dict[Path, str]:
     """Return the path and content of every generated file."""
     types = [_credential_type(service) for service in reference.SERVICES]
-    found = {}
-    for name, data in (("credential_types", types), ("surveys", _surveys())):
-        variables = {f"awx_setup_{name}": data}
-        text = yaml.dump(variables, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
-        found[ROOT / "playbooks" / "vars" / f"awx_{name}.yml"] = _HEAD + text
-    return found
+    return {
+        ROOT / "playbooks" / "vars" / f"awx_{name}.yml": _HEAD
+        + role_options.dump({f"awx_setup_{name}": data}, width=100)
+        for name, data in (("credential_types", types), ("surveys", _surveys()))
+    }
 
 
 def _credential_type(service: str) -> dict[str, Any]:
@@ -70,15 +70,32 @@ def _credential_type(service: str) -> dict[str, Any]:
     A path means nothing in a form: AWX receives the content of the file, and writes the file
     itself. An identity token is different: the cluster mounts it in the pod of the job.
     """
-    spec, documented = _connection(service)
+    documented = yaml_load(getattr(ModuleDocFragment, service.upper()))["options"]
     fields, environment, contents = [], {}, {}
-    for name, option in spec.items():
-        if _is_content(name, option):
-            contents[f"template.{name}"] = _Unsafe("{{ " + name + " }}")
+    for name, option in options.argument_spec(SERVICES[service]).items():
+        is_file = option["type"] == "path" and name != "oidc_token_file"
+        value, about = "{{ " + name + " }}", _plain(documented[name]["description"])
+        if is_file:
+            contents[f"template.{name}"] = _Unsafe(value)
             value = "{{ tower.filename." + name + " if " + name + " else '' }}"
-        else:
-            value = "{{ " + name + " }}"
-        fields.append(_field(name, option, documented[name]))
+            about = f"The content, not a path. {about}"
+        field: dict[str, Any] = {
+            "id": name,
+            "label": "URL" if name == "url" else _label(name),
+            "type": "boolean" if option["type"] == "bool" else "string",
+            "help_text": about,
+        }
+        # the content of a certificate is not secret; the content of every other file is or
+        # contains a key
+        if option.get("no_log") or (is_file and name not in ("ca_path", "client_cert")):
+            field["secret"] = True
+        if is_file or name == "oauth_private_key":
+            field["multiline"] = True
+        if "choices" in option:
+            field["choices"] = list(option["choices"])
+        if option["type"] == "bool":
+            field["default"] = option["default"]
+        fields.append(field)
         environment[f"TOOLCHAIN_{service.upper()}_{name.upper()}"] = _Unsafe(value)
     return {
         "name": f"delivery.toolchain {service}",
@@ -88,69 +105,28 @@ def _credential_type(service: str) -> dict[str, Any]:
     }
 
 
-def _connection(service: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the connection options of a service, and their documentation."""
-    make_importable()
-    from ansible_collections.delivery.toolchain.plugins.doc_fragments import connection
-    from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import (
-        options,
-    )
-    from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
-
-    text = getattr(connection.ModuleDocFragment, service.upper())
-    return options.argument_spec(SERVICES[service]), yaml_load(text)["options"]
-
-
-def _is_content(name: str, option: Mapping[str, Any]) -> bool:
-    return bool(option["type"] == "path") and name != "oidc_token_file"
-
-
-def _field(name: str, option: Mapping[str, Any], documented: Mapping[str, Any]) -> dict[str, Any]:
-    is_file = _is_content(name, option)
-    # the content of a certificate is not secret; the content of every other file is or contains a
-    # key
-    secret = option.get("no_log") or (is_file and name not in ("ca_path", "client_cert"))
-    field: dict[str, Any] = {
-        "id": name,
-        "label": "URL" if name == "url" else _label(name),
-        "type": "boolean" if option["type"] == "bool" else "string",
-        "help_text": ("The content, not a path. " if is_file else "")
-        + _plain(documented["description"]),
-    }
-    if secret:
-        field["secret"] = True
-    if is_file or name == "oauth_private_key":
-        field["multiline"] = True
-    if "choices" in option:
-        field["choices"] = list(option["choices"])
-    if option["type"] == "bool":
-        field["default"] = option["default"]
-    return field
-
-
 def _surveys() -> dict[str, Any]:
     """Return the survey questions by the name of the playbook."""
     known = yaml_load((ROOT / "tools" / "awx_variables.yml").read_text(encoding="utf-8"))
     of_roles = [known["report"], known["roles"], *map(_variables, _ROLES)]
+    folder = ("folder", "environment", "accounts", "accounts_required")
+    of_folder = {
+        name: option
+        for name, option in _variables("desired_state").items()
+        if name.removeprefix("desired_state_") in folder
+    }
     surveys = {
         "release": [_release_variables()],
         "enforce": [known["enforce"], *of_roles],
         "drift": [known["drift"], *of_roles],
         "drift_summary": [known["drift_summary"]],
-        "adopt": [known["adopt"], _folder_variables()],
+        "adopt": [known["adopt"], of_folder],
         "housekeeping": [_variables("repo_housekeeping")],
     }
     return {
         playbook: [_question(*each) for variables in groups for each in variables.items()]
         for playbook, groups in surveys.items()
     }
-
-
-def _folder_variables() -> dict[str, Any]:
-    """Return the options for the folder of the desired state and for its accounts."""
-    options = _variables("desired_state")
-    names = ("folder", "environment", "accounts", "accounts_required")
-    return {f"desired_state_{name}": options[f"desired_state_{name}"] for name in names}
 
 
 def _variables(role: str) -> dict[str, Any]:

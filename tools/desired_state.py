@@ -7,7 +7,7 @@ They are the JSON schemas, the task files of the kinds, and the defaults.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +66,23 @@ _READ_END = """\
     step: forget
   register: desired_state_values
 """
+_FORGET = """\
+# Callbacks, fact caches and later tasks see registered results and facts.
+- name: Forget the results with secrets
+  delivery.toolchain.bookkeeping:
+    step: forget
+  register: desired_state_run
+
+- name: Forget the results of the deletions, and the values of the folder
+  ansible.builtin.set_fact:
+    desired_state_deletion: {results: []}
+    desired_state_deletable: {failures: []}
+"""
 
 
 def files() -> dict[Path, str]:
     """Return path and content of every file."""
-    found = _role_files()
+    found, read = {}, []
     for service in sorted({kind.service for kind in kinds.KINDS}):
         properties = _properties(service)
         schema = {
@@ -82,13 +94,22 @@ def files() -> dict[Path, str]:
         }
         text = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
         found[FOLDER / f"{service}.schema.json"] = text
-    return found
-
-
-def _variables() -> list[str]:
-    """Return the variables of the properties of all schemas."""
-    services = {kind.service for kind in kinds.KINDS}
-    return [each[VARIABLE] for service in services for each in _properties(service).values()]
+        read += [each[VARIABLE] for each in properties.values()]
+    texts = {"tasks/read.yml": _READ, "tasks/forget.yml": _FORGET, "defaults/main.yml": ""}
+    for name in sorted(read):
+        value = f"desired_state_values.variables.{name} | default(omit)"
+        texts["tasks/read.yml"] += f'    {name}: "{{{{ {value} }}}}"\n'
+    texts["tasks/read.yml"] += _READ_END
+    for name in sorted(kind.variable for kind in kinds.KINDS if kind.role == kinds.ROLE):
+        value = f"[] if '{name}' in desired_state_read.variables | default([]) else omit"
+        texts["tasks/forget.yml"] += f'    {name}: "{{{{ {value} }}}}"\n'
+    for name, option in role_readme.options(kinds.ROLE).items():
+        if "default" in option:
+            # a word needs no quotes
+            default = option["default"]
+            value = default if isinstance(default, str) else json.dumps(default)
+            texts["defaults/main.yml"] += f"{name}: {value}\n"
+    return {**found, **{_ROLE / name: f"---\n{_NOTE}\n{text}" for name, text in texts.items()}}
 
 
 def _properties(service: str) -> dict[str, dict[str, Any]]:
@@ -99,18 +120,15 @@ def _properties(service: str) -> dict[str, dict[str, Any]]:
         for variable, option in role_readme.options(role).items():
             name = variable.removeprefix(f"{role}_")
             if name not in _LEFT_OUT:
-                found[name] = _property(service, name, variable, option)
+                found[name] = {**_schema(option), VARIABLE: variable}
     own = role_readme.options(kinds.ROLE)
     for kind in listed:
         if kind.role == kinds.ROLE:
-            found[kind.list] = _property(service, kind.list, kind.variable, own[kind.variable])
+            found[kind.list] = {**_schema(own[kind.variable]), VARIABLE: kind.variable}
+    for name, schema in found.items():
+        if key := list(kinds.find(service, name).key):
+            schema[KEY] = key
     return found
-
-
-def _property(service: str, name: str, variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
-    schema = {**_schema(option), VARIABLE: variable}
-    key = list(kinds.find(service, name).key)
-    return {**schema, KEY: key} if key else schema
 
 
 def _schema(option: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,45 +155,3 @@ def _schema(option: Mapping[str, Any]) -> dict[str, Any]:
         ]
         schema["additionalProperties"] = False
     return schema
-
-
-def _role_files() -> dict[Path, str]:
-    """Return path and content of the task files and the defaults."""
-    own = [kind for kind in kinds.KINDS if kind.role == kinds.ROLE]
-    texts: dict[str, Iterable[str]] = {}
-    texts["tasks/read.yml"] = _reading(sorted(_variables()))
-    texts["tasks/forget.yml"] = _forgetting(sorted(kind.variable for kind in own))
-    options = role_readme.options(kinds.ROLE)
-    defaults = {name: each["default"] for name, each in options.items() if "default" in each}
-    texts["defaults/main.yml"] = [f"{name}: {_yaml(value)}" for name, value in defaults.items()]
-    return {_ROLE / name: "\n".join(["---", _NOTE, *lines]) + "\n" for name, lines in texts.items()}
-
-
-def _yaml(value: object) -> str:
-    """Return a default; a word needs no quotes."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _reading(variables: Iterable[str]) -> Iterator[str]:
-    """Yield the tasks that read the folder into variables."""
-    yield _READ.rstrip()
-    for name in variables:
-        yield f'    {name}: "{{{{ desired_state_values.variables.{name} | default(omit) }}}}"'
-    yield _READ_END.rstrip()
-
-
-def _forgetting(variables: Iterable[str]) -> Iterator[str]:
-    """Yield the tasks that remove secrets from the facts of the role."""
-    yield "# Callbacks, fact caches and later tasks see registered results and facts."
-    yield "- name: Forget the results with secrets"
-    yield "  delivery.toolchain.bookkeeping:"
-    yield "    step: forget"
-    yield "  register: desired_state_run"
-    yield ""
-    yield "- name: Forget the results of the deletions, and the values of the folder"
-    yield "  ansible.builtin.set_fact:"
-    yield "    desired_state_deletion: {results: []}"
-    yield "    desired_state_deletable: {failures: []}"
-    for name in variables:
-        was_read = f"'{name}' in desired_state_read.variables | default([])"
-        yield f'    {name}: "{{{{ [] if {was_read} else omit }}}}"'

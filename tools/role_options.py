@@ -75,14 +75,17 @@ class _InOneLine(list[Any]):
     """A list in one line of YAML."""
 
 
-class _Dumper(yaml.SafeDumper):
-    """Write YAML as the linter wants it: the items of a list are indented."""
+class Dumper(yaml.SafeDumper):
+    """Write YAML as the linter wants it: without anchors, and with the items of a list indented."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)
 
 
-_Dumper.add_representer(
+Dumper.add_representer(
     _InOneLine,
     lambda dumper, values: dumper.represent_sequence(
         "tag:yaml.org,2002:seq", values, flow_style=True
@@ -108,20 +111,17 @@ def text() -> str:
         elif indent == _OPTION + 2:
             is_generated = line.strip() in ("options:", "options: {}") and current in known
             if is_generated:
-                dumped = yaml.dump(
-                    _options_of(known[current]),
-                    Dumper=_Dumper,
-                    sort_keys=False,
-                    allow_unicode=True,
-                    width=_WIDTH,
-                )
-                written += [
-                    "        options:",
-                    *textwrap.indent(dumped, " " * (_OPTION + 4)).splitlines(),
-                ]
+                options = dump(_options_of(known[current]), _WIDTH)
+                written.append("        options:")
+                written += textwrap.indent(options, " " * (_OPTION + 4)).splitlines()
         if not is_generated:
             written.append(line)
     return "\n".join(written) + "\n"
+
+
+def dump(data: Any, width: int) -> str:
+    """Return data as YAML."""
+    return yaml.dump(data, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=width)
 
 
 def _options_of(kind: kinds.Kind) -> dict[str, Any]:
@@ -145,22 +145,21 @@ def _converted(
     place: str, described: Mapping[str, Mapping[str, Any]], spec: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return documented options of a module as options of a role."""
-    found = {}
+    found: dict[str, Any] = {}
     for name, option in described.items():
-        path = f"{place}.{name}"
-        texts = option["description"]
-        texts = [texts] if isinstance(texts, str) else list(texts)
-        texts = [_REFERENCE.sub("C(", _ABOUT_ENTRIES.sub("", text)).strip() for text in texts]
-        texts = [text for text in (*texts, _ADDED.get(path, "")) if text]
-        converted = {"description": texts[0] if len(texts) == 1 else texts}
-        converted |= {key: option[key] for key in _KEYS if key in option}
-        converted["type"] = _TYPES.get(path, converted["type"])
-        if "choices" in converted:
-            converted["choices"] = _InOneLine(converted["choices"])
+        path, texts = f"{place}.{name}", option["description"]
+        texts = [texts] if isinstance(texts, str) else texts
+        texts = [_REFERENCE.sub("C(", _ABOUT_ENTRIES.sub("", each)).strip() for each in texts]
+        texts = [each for each in (*texts, _ADDED.get(path)) if each]
+        found[name] = {"description": texts[0] if len(texts) == 1 else texts}
+        found[name] |= {key: option[key] for key in _KEYS if key in option}
+        if path in _TYPES:
+            found[name]["type"] = _TYPES[path]
+        if "choices" in option:
+            found[name]["choices"] = _InOneLine(option["choices"])
         if spec[name].get("no_log"):
-            converted["no_log"] = True
+            found[name]["no_log"] = True
         if "suboptions" in option:
             inner = spec[name]["options"]
-            converted["options"] = _converted(path, option["suboptions"], inner)
-        found[name] = converted
+            found[name]["options"] = _converted(path, option["suboptions"], inner)
     return found

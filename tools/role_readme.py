@@ -14,29 +14,26 @@ from ansible.module_utils.common.yaml import yaml_load
 from tools import role_options
 from tools.tree import ROOT
 
+_NOTE = "This file is written from `meta/argument_specs.yml` by `python -m tools.generated`."
 _MARKUP = re.compile(r"\b([A-Z])\(([^)]*)\)")
 
 
 def files() -> dict[Path, str]:
     """Return the path and content of every README."""
-    specs = ROOT.glob("roles/*/meta/argument_specs.yml")
-    roles = sorted(path.parent.parent.name for path in specs)
-    return {ROOT / "roles" / role / "README.md": _readme(role) for role in roles}
-
-
-def _readme(role: str) -> str:
-    lines: list[str] = []
-    for entry_point, spec in _specs(role).items():
-        title = f"# delivery.toolchain.{role}"
-        lines += [title if entry_point == "main" else f"{title}: {entry_point}", ""]
-        lines += [f"{spec['short_description']}.", ""]
-        lines += [f"{_markdown(text)}\n" for text in texts(spec["description"])]
-        lines += ["| Option | Type | Default | Meaning |", "|---|---|---|---|"]
-        lines += [*_rows(spec["options"], ""), ""]
-    lines.append(
-        "This file is written from `meta/argument_specs.yml` by `python -m tools.generated`."
-    )
-    return "\n".join(lines) + "\n"
+    found = {}
+    for file in ROOT.glob("roles/*/meta/argument_specs.yml"):
+        lines: list[str] = []
+        role = file.parts[-3]
+        for entry_point, spec in _specs(role).items():
+            title = f"# delivery.toolchain.{role}"
+            lines += [title if entry_point == "main" else f"{title}: {entry_point}", ""]
+            lines += [f"{spec['short_description']}.", ""]
+            lines += [f"{_markdown(text)}\n" for text in texts(spec["description"])]
+            lines += ["| Option | Type | Default | Meaning |", "|---|---|---|---|"]
+            lines += [*_rows(spec["options"], ""), ""]
+        lines += [_NOTE, ""]
+        found[ROOT / "roles" / role / "README.md"] = "\n".join(lines)
+    return found
 
 
 def options(role: str) -> dict[str, Any]:
@@ -56,7 +53,12 @@ def _specs(role: str) -> dict[str, Any]:
 def _rows(options: Mapping[str, Mapping[str, Any]], prefix: str) -> Iterator[str]:
     for name, option in options.items():
         kind = option["type"] + (f" of {option['elements']}" if "elements" in option else "")
-        default = "**required**" if option.get("required") else _default(option.get("default"))
+        default = ""
+        if option.get("default") is not None:
+            given = yaml.safe_dump(option["default"], default_flow_style=True, width=10_000)
+            default = f"`{given.strip().removesuffix('...').strip()}`"
+        elif option.get("required"):
+            default = "**required**"
         meaning = " ".join(texts(option["description"]))
         if "choices" in option:
             meaning += f" One of {', '.join(f'`{choice}`' for choice in option['choices'])}."
@@ -65,14 +67,8 @@ def _rows(options: Mapping[str, Mapping[str, Any]], prefix: str) -> Iterator[str
         yield from _rows(option.get("options", {}), inner)
 
 
-def _default(value: Any) -> str:
-    if value is None:
-        return ""
-    text = yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("...\n")
-    return f"`{text.strip()}`"
-
-
 def texts(description: str | list[str]) -> list[str]:
+    """Return the paragraphs of a description."""
     return [description] if isinstance(description, str) else description
 
 
