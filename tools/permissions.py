@@ -7,12 +7,13 @@ The permissions come from the descriptors, which the permission tests verify: `t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 from tools import tree
 from tools.descriptors import DESCRIPTORS
-from tools.reference import SERVICES
+from tools.reference import SERVICES, between_marks
 from tools.tree import ROOT
 
 tree.make_importable()
@@ -22,7 +23,6 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (  
 )
 
 PAGE = ROOT / "docs" / "permissions.md"
-_MARKS = ("<!-- written by python -m tools.generated -->", "<!-- end -->")
 #: The names of permissions in the products, by service. Those of the CI server follow from their
 #: ids, those of the code analysis server are spelled as in the options of `analysis_role`.
 WORDS = {
@@ -77,64 +77,50 @@ ACCOUNTS = ("drift", "release", "enforce")
 
 def files() -> dict[Path, str | None]:
     """Return path and content of the page."""
-    head, _mark, rest = PAGE.read_text(encoding="utf-8").partition(_MARKS[0])
-    tail = rest.partition(_MARKS[1])[2]
-    text = "\n".join((_MARKS[0], *_lines(), _MARKS[1]))
-    return {PAGE: f"{head}{text}{tail}"}
+    return {PAGE: between_marks(PAGE, _lines())}
 
 
 def _lines() -> Iterator[str]:
     for service, title in SERVICES.items():
-        yield from ("", f"## {title[0].upper()}{title[1:]}", "", *_accounts_of(service))
-        yield from ("", *_modules_of(service))
-
-
-def _accounts_of(service: str) -> Iterator[str]:
-    drift, release, enforce = (needs(account, service) for account in ACCOUNTS)
-    yield from ("| permission | drift | release | enforce |", "|---|---|---|---|")
-    for permission in _sorted({*drift, *release, *enforce}):
-        cells = [_of_drift(permission, drift)]
-        cells += ["yes" if permission in found else "" for found in (release, enforce)]
-        yield f"| {word(service, permission)} | {' | '.join(cells)} |"
-
-
-def _of_drift(permission: str, drift: dict[str, set[str]]) -> str:
-    modules = drift.get(permission, set())
-    if not modules or is_reading(permission):
-        return "yes" if modules else ""
-    return f"only for {', '.join(f'`{name}`' for name in sorted(modules))}"
-
-
-def _modules_of(service: str) -> Iterator[str]:
-    yield from (
-        "| module | operation | to read, and in check mode | and to write |",
-        "|---|---|---|---|",
-    )
-    for module, descriptor in DESCRIPTORS.items():
-        if descriptor.service_name != service:
-            continue
-        groups: dict[tuple[str, str], list[str]] = {}
-        for name, access in descriptor.operations.items():
-            cells = (_words(service, access.needs), _words(service, access.unforeseen))
-            groups.setdefault(cells, []).append(name)
-        for (needed, more), names in groups.items():
-            yield f"| `{module}` | {', '.join(names)} | {needed} | {more} |"
+        yield from ("", f"## {title[0].upper()}{title[1:]}", "")
+        yield "| permission | drift | release | enforce |"
+        yield "|---|---|---|---|"
+        drift, release, enforce = (needs(account, service) for account in ACCOUNTS)
+        for permission in sorted(
+            {*drift, *release, *enforce}, key=lambda name: (not is_reading(name), name)
+        ):
+            cells = ["yes" if permission in found else "" for found in (drift, release, enforce)]
+            if permission in drift and not is_reading(permission):
+                modules = ", ".join(f"`{name}`" for name in sorted(drift[permission]))
+                cells[0] = f"only for {modules}"
+            yield f"| {word(service, permission)} | {' | '.join(cells)} |"
+        yield from ("", "| module | operation | to read, and in check mode | and to write |")
+        yield "|---|---|---|---|"
+        for module, descriptor in DESCRIPTORS.items():
+            if descriptor.service_name == service:
+                groups: dict[tuple[str, str], list[str]] = {}
+                for name, access in descriptor.operations.items():
+                    needed = ", ".join(word(service, one) for one in access.needs)
+                    more = ", ".join(word(service, one) for one in access.unforeseen)
+                    groups.setdefault((needed, more), []).append(name)
+                for both, names in groups.items():
+                    yield f"| `{module}` | {', '.join(names)} | {' | '.join(both)} |"
 
 
 def needs(account: str, service: str) -> dict[str, set[str]]:
     """Return the permissions of one of `ACCOUNTS` on a service, with the modules that need them."""
-    found: dict[str, set[str]] = {}
+    found: dict[str, set[str]] = defaultdict(set)
     for module in _modules(account):
         descriptor = DESCRIPTORS[module]
         for name, access in descriptor.operations.items():
-            if descriptor.service_name != service:
-                continue
-            if account == "release" and name in _NOT_IN_RELEASES:
-                continue
-            more = () if account == "drift" else access.unforeseen
-            for permission in (*access.needs, *more):
-                found.setdefault(permission, set()).add(module)
-    return found
+            left_out = account == "release" and name in _NOT_IN_RELEASES
+            if descriptor.service_name == service and not left_out:
+                for permission in (
+                    *access.needs,
+                    *(access.unforeseen if account != "drift" else ()),
+                ):
+                    found[permission].add(module)
+    return dict(found)
 
 
 def _modules(account: str) -> list[str]:
@@ -163,11 +149,3 @@ def word(service: str, permission: str) -> str:
         return f"`{permission}`"
     # a permission that a new module makes up is found by the check of the module
     return WORDS[service].get(permission, permission)
-
-
-def _words(service: str, permissions: Iterable[str]) -> str:
-    return ", ".join(word(service, permission) for permission in permissions)
-
-
-def _sorted(permissions: Iterable[str]) -> list[str]:
-    return sorted(permissions, key=lambda name: (not is_reading(name), name))

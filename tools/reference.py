@@ -13,7 +13,8 @@ time.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tools.descriptors import DESCRIPTORS
@@ -49,94 +50,64 @@ _MARKS = ("<!-- written by python -m tools.generated -->", "<!-- end -->")
 
 def files() -> dict[Path, str | None]:
     """Return path and content of every generated file; None for an action without a module."""
-    actions = ROOT / "plugins" / "action"
+    actions, modules = ROOT / "plugins" / "action", ROOT / "plugins" / "modules"
     found: dict[Path, str | None] = dict.fromkeys(
         # the action of the playbooks has only documentation
         path
         for path in actions.glob("*.py")
-        if not _module(path).with_suffix(".yml").exists()
+        if not (modules / f"{path.stem}.yml").exists()
     )
     for module, descriptor in DESCRIPTORS.items():
         service = f'"{descriptor.service_name}"' if descriptor.service else None
         found[actions / f"{module}.py"] = _ACTION.format(module=module, service=service)
     runtime, overview = ROOT / "meta/runtime.yml", ROOT / "docs/overview.md"
-    return {**found, runtime: _with_groups(runtime), overview: _with_table(overview)}
-
-
-def _module(action: Path) -> Path:
-    return ROOT / "plugins" / "modules" / action.name
-
-
-def _with_groups(path: Path) -> str:
-    head, _mark, _rest = path.read_text(encoding="utf-8").partition("action_groups:\n")
-    lines = [f"{head}action_groups:"]
+    text = runtime.read_text(encoding="utf-8").partition("action_groups:\n")[0] + "action_groups:\n"
     for service in SERVICES:
-        lines += [f"  {service}:", *(f"    - {module}" for module in _modules(service))]
-    return "\n".join(lines) + "\n"
+        text += f"  {service}:\n" + "".join(f"    - {name}\n" for name in _modules(service))
+    return {**found, runtime: text, overview: between_marks(overview, _table())}
 
 
-def _modules(service: str | None) -> list[str]:
-    return [name for name, one in DESCRIPTORS.items() if one.service_name == (service or "")]
+def between_marks(path: Path, lines: Iterable[str]) -> str:
+    """Return the text of a page with other lines in its generated part."""
+    head, rest = path.read_text(encoding="utf-8").split(_MARKS[0])
+    return "\n".join([f"{head}{_MARKS[0]}", *lines, _MARKS[1] + rest.split(_MARKS[1])[1]])
 
 
-def _with_table(path: Path) -> str:
-    text = path.read_text(encoding="utf-8")
-    before, _mark, rest = text.partition(_MARKS[0])
-    _old, _mark, after = rest.partition(_MARKS[1])
-    return "\n".join([f"{before}{_MARKS[0]}", *_table(), f"{_MARKS[1]}{after}"])
+def _modules(service: str) -> list[str]:
+    return [name for name, one in DESCRIPTORS.items() if one.service_name == service]
 
 
 def _table() -> Iterator[str]:
-    queries = {
-        kind: {path.stem: _service_of_query(path) for path in _plugins(kind)}
-        for kind in ("lookup", "inventory plugin")
+    plugins: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for kind in ("lookup", "inventory plugin", "filter"):
+        for path in sorted((ROOT / "plugins" / kind.partition(" ")[0]).glob("*.py")):
+            # several services or none count as all
+            fragment = r"(?m)^ +- delivery\.toolchain\.connection\.(\w+)_plugin$"
+            services = re.findall(fragment, path.read_text(encoding="utf-8"))
+            service = services[0] if len(services) == 1 else _FILTERS.get(path.stem, "")
+            plugins[service][kind].append(path.stem)
+    specs = {
+        file.parts[-3]: file.read_text(encoding="utf-8")
+        for file in sorted(ROOT.glob("roles/*/meta/argument_specs.yml"))
     }
-    filters = {path.stem: _FILTERS.get(path.stem) for path in _plugins("filter")}
-
-    def plugins(service: str | None) -> list[str]:
-        return [
-            _names(kind, [name for name, one in named.items() if one == service])
-            for kind, named in {**queries, "filter": filters}.items()
-        ]
-
     yield "| service | action group | modules and other plugins | roles |"
     yield "|---|---|---|---|"
     for service, title in SERVICES.items():
-        group = f"`delivery.toolchain.{service}`"
-        named = ", ".join(filter(None, [_names("", _modules(service)), *plugins(service)]))
-        yield f"| {title} | {group} | {named} | {_roles(service)} |"
-    callbacks = _names("callback", [path.stem for path in _plugins("callback")])
-    named = ", ".join(filter(None, [callbacks, *plugins(None)]))
-    yield f"| all services | none | {named} | |"
-    yield f"| none (no server) | none | {_names('', _modules(None))} | |"
+        names = [_names("", _modules(service))]
+        names += [_names(kind, found) for kind, found in plugins[service].items()]
+        group = f"group/delivery.toolchain.{service})"
+        roles = [f"[`{role}`](../roles/{role}/README.md)" for role in specs if group in specs[role]]
+        action_group = f"`delivery.toolchain.{service}`"
+        yield f"| {title} | {action_group} | {', '.join(names)} | {', '.join(roles)} |"
+    callbacks = sorted(path.stem for path in (ROOT / "plugins" / "callback").glob("*.py"))
+    names = [_names(kind, found) for kind, found in plugins[""].items()]
+    yield f"| all services | none | {', '.join([_names('callback', callbacks), *names])} | |"
+    yield f"| none (no server) | none | {_names('', _modules(''))} | |"
 
 
-def _plugins(kind: str) -> list[Path]:
-    return sorted((ROOT / "plugins" / kind.partition(" ")[0]).glob("*.py"))
-
-
-def _service_of_query(path: Path) -> str | None:
-    """Return the service of a lookup; None if it uses several services or no service."""
-    fragment = r"(?m)^ +- delivery\.toolchain\.connection\.(\w+)_plugin$"
-    services = re.findall(fragment, path.read_text(encoding="utf-8"))
-    return services[0] if len(services) == 1 else None
-
-
-def _names(kind: str, names: Iterable[str]) -> str:
+def _names(kind: str, names: Sequence[str]) -> str:
     """Return the names as a list; `kind` is the word before them."""
-    listed = [f"`{name}`" for name in names]
-    if not listed or not kind:
-        return ", ".join(listed)
-    many = "s" if len(listed) > 1 else ""
-    *rest, last = listed
-    return f"{kind}{many} " + (f"{', '.join(rest)} and {last}" if rest else last)
-
-
-def _roles(service: str) -> str:
-    """Return the roles with the group of the service in their description."""
-    found = []
-    for specs in sorted((ROOT / "roles").glob("*/meta/argument_specs.yml")):
-        if f"group/delivery.toolchain.{service})" in specs.read_text(encoding="utf-8"):
-            role = specs.parent.parent.name
-            found.append(f"[`{role}`](../roles/{role}/README.md)")
-    return ", ".join(found)
+    *rest, last = [f"`{name}`" for name in names]
+    if not kind:
+        return ", ".join([*rest, last])
+    return f"{kind}s {', '.join(rest)} and {last}" if rest else f"{kind} {last}"

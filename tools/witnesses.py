@@ -8,7 +8,6 @@ next to it, with the tests that check the collection against them.
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,10 +20,11 @@ from ansible.module_utils.common.yaml import yaml_load
 from tools.descriptors import DESCRIPTORS
 from tools.tree import ROOT
 
-SOURCE = ROOT / "tests" / "strangers" / "witnesses.yml"
+STRANGERS = ROOT / "tests" / "strangers"
+SOURCE, RECORDINGS = STRANGERS / "witnesses.yml", STRANGERS / "recordings.yml"
+LOCK = ROOT / "requirements-dev.txt"
 _TEMPLATE = ROOT / "tools" / "witnesses.md.j2"
 PAGE = ROOT / "docs" / "interfaces" / "witnesses.md"
-RECORDINGS = ROOT / "tests" / "strangers" / "recordings.yml"
 TESTS = ROOT / "tests"
 _KINDS = ("servers", "clients", "recordings", "sources", "documents")
 
@@ -41,6 +41,7 @@ class Witness:
 
 
 def load() -> dict[str, Any]:
+    """Return the content of `witnesses.yml`."""
     data: dict[str, Any] = yaml_load(SOURCE.read_text(encoding="utf-8"))
     return data
 
@@ -68,20 +69,16 @@ def witnesses(data: dict[str, Any]) -> list[Witness]:
 def _named(who: str, origin: str) -> str:
     """Return the name of a program, with its version if a file of this repository pins it."""
     kind, _slash, project = origin.partition("/")
-    if kind == "pypi":
-        found = re.search(rf"(?m)^{re.escape(who)}==(\S+)", _text("requirements-dev.txt"))
-        return f"{who} {found[1]}" if found else who
-    if kind == "npm":
-        pinned = json.loads(_text("tests/strangers/node/package.json"))["dependencies"]
-        return f"{who} {pinned[who]} (npm)"
-    if kind == "maven":
-        pom = _text(f"tests/strangers/java/{project}/pom.xml")
-        return f"{who} {re.findall(r'<version>(.*?)</version>', pom)[1]}"
-    return who
-
-
-def _text(path: str) -> str:
-    return (ROOT / path).read_text(encoding="utf-8")
+    files = {
+        "pypi": (LOCK, rf"(?m)^{re.escape(who)}==(\S+)"),
+        "npm": (STRANGERS / "node" / "package.json", rf'"{re.escape(who)}": "(.*?)"'),
+        "maven": (STRANGERS / "java" / project / "pom.xml", r"(?s)<version>.*?<version>(.*?)</"),
+    }
+    if kind not in files:
+        return who
+    file, pattern = files[kind]
+    found = re.search(pattern, file.read_text(encoding="utf-8"))
+    return f"{who} {found[1]}{' (npm)' if kind == 'npm' else ''}" if found else who
 
 
 def confirmed(found: Iterable[Witness], kind: str = "") -> dict[str, set[str]]:
@@ -106,16 +103,12 @@ def files() -> dict[Path, str]:
     bare: dict[str, list[str]] = {}
     for operation in operations():
         module, _dot, name = operation.partition(".")
-        cells = [sorted(names.get(operation, ()), key=str.lower) for names in by_kind]
+        cells = [", ".join(sorted(names.get(operation, ()), key=str.lower)) for names in by_kind]
         if any(cells):
-            rows.append((module, name, [", ".join(cell) for cell in cells]))
+            rows.append((module, name, cells))
         else:
             bare.setdefault(module, []).append(name)
-    template: jinja2.Template = jinja2.Template(
-        _TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    looked_for = data["looked_for"]
-    text = template.render(
-        kinds=_KINDS, confirmed=rows, witnesses=found, bare=bare, looked_for=looked_for
-    )
-    return {PAGE: text}
+    source = _TEMPLATE.read_text(encoding="utf-8")
+    template = jinja2.Template(source, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    values = {"kinds": _KINDS, "confirmed": rows, "witnesses": found, "bare": bare}
+    return {PAGE: template.render(values, looked_for=data["looked_for"])}
