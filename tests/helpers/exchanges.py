@@ -30,15 +30,7 @@ def passed_to(send: Send) -> Iterator[None]:
 
         def __init__(self, response: Any, *arguments: Any) -> None:
             super().__init__(response, *arguments)
-            self._exchange = {
-                "method": response.request.method,
-                "url": response.request.url,
-                "headers": dict(response.request.headers),
-                "body": _bytes(response.request.body),
-                "status": response.status_code,
-                "response_headers": dict(response.headers),
-                **response.times,
-            }
+            self._exchange = response.exchange
 
         def read(self) -> None:
             super().read()
@@ -51,17 +43,26 @@ def passed_to(send: Send) -> Iterator[None]:
                 yield chunk
             send({**self._exchange, "response": content})
 
-    plain: Callable[..., Any] = connections.DeadlineAdapter.send
+    plain: Callable[..., Any] = connections.DeadlineAdapter.open
 
-    def timed(adapter: Any, *arguments: Any, **options: Any) -> Any:
+    def timed(adapter: Any, method: str, url: str, headers: Any, body: Any, **options: Any) -> Any:
         begun = time.monotonic()
-        response = plain(adapter, *arguments, **options)
-        response.times = {"begun": begun, "seconds": time.monotonic() - begun}
+        response = plain(adapter, method, url, headers, body, **options)
+        response.exchange = {
+            "method": method,
+            "url": url,
+            "headers": dict(headers),
+            "body": _bytes(body),
+            "status": response.status,
+            "response_headers": dict(response.headers),
+            "begun": begun,
+            "seconds": time.monotonic() - begun,
+        }
         return response
 
     with (
         mock.patch.object(connections, "Incoming", Passing),
-        mock.patch.object(connections.DeadlineAdapter, "send", timed),
+        mock.patch.object(connections.DeadlineAdapter, "open", timed),
     ):
         yield
 

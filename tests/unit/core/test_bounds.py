@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import requests
+import urllib3
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -207,13 +207,13 @@ def in_chunks(body: bytes, encoding: str, step: int) -> bodies.Incoming:
     """Return a response with a body in chunks of `step` bytes."""
 
     class Raw(io.BytesIO):
-        def read(self, size: int | None = -1, **_options: bool) -> bytes:
+        def read(self, _size: int | None = -1, /) -> bytes:
             return super().read(step)
 
-    response = requests.Response()
-    response.status_code, response.raw = 200, Raw(body)
-    response.headers["Content-Encoding"] = encoding
-    return bodies.Incoming(response, "http://host/", Accounting())
+    raw = urllib3.HTTPResponse(
+        Raw(body), {"Content-Encoding": encoding}, status=200, preload_content=False
+    )
+    return bodies.Incoming(raw, "http://host/", Accounting())
 
 
 @given(st.binary(max_size=3000), st.integers(12, 500), st.sampled_from(sorted(PACKINGS)))

@@ -9,7 +9,6 @@ import threading
 from typing import Literal
 
 import pytest
-import requests
 import urllib3
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.bodies import (
@@ -36,9 +35,8 @@ def transfer(task: Task, moved: Literal["sent", "received"], lines: queue.Queue[
         open_body = lambda: io.BytesIO(bytes(_SIZE))  # noqa: E731
         blocks = iter(Upload("sending", open_body, _SIZE, task.accounting))
     else:
-        response = requests.Response()
-        response.raw = urllib3.HTTPResponse(io.BytesIO(bytes(_SIZE)), preload_content=False)
-        blocks = Incoming(response, "http://host/", task.accounting).iter_content()
+        raw = urllib3.HTTPResponse(io.BytesIO(bytes(_SIZE)), preload_content=False)
+        blocks = Incoming(raw, "http://host/", task.accounting).iter_content()
     next(blocks)
     while not lines.empty():
         lines.get_nowait()

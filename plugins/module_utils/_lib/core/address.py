@@ -208,10 +208,15 @@ def prepared_url(address: str) -> str:
     Only unusual addresses pass through `requests`, because its checks take as long as a small
     request.
     """
+    return address if usual_target(address) else prepared(address).url or ""
+
+
+def usual_target(address: str) -> str:
+    """Return path and query of an address that `requests` leaves unchanged, "" for any other."""
     base = _USUAL_BASE.match(address)
-    if base is not None and _USUAL_TARGET.fullmatch(address, base.end()):
-        return address
-    return prepared(address).url or ""
+    if base is None or _USUAL_TARGET.fullmatch(address, base.end()) is None:
+        return ""
+    return address[base.end() :]
 
 
 def prepared(address: str) -> PreparedRequest:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .messages import Accounting
 
 if TYPE_CHECKING:
-    import requests
+    from urllib3 import BaseHTTPResponse
 
 #: Maximum number of decompressed bytes of a body that is held in memory.
 MAX_BODY = 256 * 1024 * 1024
@@ -43,10 +43,10 @@ class SlowBody(TimeoutError):
 class Incoming:
     """Response whose body is read in chunks, or was read as a whole into `content`."""
 
-    def __init__(self, response: requests.Response, url: str, accounting: Accounting) -> None:
-        self._response, self._accounting = response, accounting
-        self.status_code, self.headers, self.url = response.status_code, response.headers, url
-        self._encoding = response.headers.get("Content-Encoding", "").strip().lower()
+    def __init__(self, raw: BaseHTTPResponse, url: str, accounting: Accounting) -> None:
+        self._raw, self._accounting = raw, accounting
+        self.status_code, self.headers, self.url = raw.status, raw.headers, url
+        self._encoding = raw.headers.get("Content-Encoding", "").strip().lower()
         self.content = b""
 
     def read(self) -> None:
@@ -55,7 +55,8 @@ class Incoming:
         """
         try:
             self.content = within_bounds(self._received())
-            self.content = within_bounds(_decoded([self.content], self._encoding))
+            if self._encoding:
+                self.content = within_bounds(_decoded([self.content], self._encoding))
         except Undecodable:
             if self.status_code < 400:
                 raise
@@ -71,11 +72,12 @@ class Incoming:
 
     def close(self) -> None:
         """Return the connection; close it if the body was not read to its end."""
-        self._response.close()
+        self._raw.close()
+        self._raw.release_conn()
 
     def _received(self) -> Iterator[bytes]:
         """Yield the body in chunks as it was sent."""
-        raw = self._response.raw
+        raw = self._raw
         while chunk := raw.read(_CHUNK, decode_content=False):
             yield chunk
             if raw.closed:  # complete: a further read would only take time
@@ -98,12 +100,13 @@ def lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
 
 def within_bounds(chunks: Iterable[bytes]) -> bytes:
     """Join chunks; `BodyError` beyond :data:`MAX_BODY`."""
-    found = bytearray()
+    found, size = list[bytes](), 0
     for chunk in chunks:
-        found += chunk
-        if len(found) > MAX_BODY:
+        found.append(chunk)
+        size += len(chunk)
+        if size > MAX_BODY:
             raise BodyError(f"the response has more than {MAX_BODY // 1024**2} MiB")
-    return bytes(found)
+    return b"".join(found)
 
 
 def _decoded(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:

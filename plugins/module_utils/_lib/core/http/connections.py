@@ -15,13 +15,14 @@ import re
 import ssl
 import time
 from base64 import b64encode
-from http.client import HTTPResponse, IncompleteRead
+from collections.abc import Mapping
+from http.client import HTTPMessage, HTTPResponse, IncompleteRead
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..address import NOWHERE, Origin, UnfitRequest, origin, prepared_url
+from ..address import NOWHERE, Origin, UnfitRequest, origin, prepared_url, usual_target
 from ..concurrency import MAX_CONCURRENCY
-from ..connection.auth import Login, Outgoing
+from ..connection.auth import Content, Login, Outgoing
 from ..connection.connection import Connection
 from ..errors import invalid
 from ..secret import hidden, misplaced_user_info
@@ -67,10 +68,12 @@ def cached_session(
 
 
 try:
+    from requests import ConnectionError as LostConnection
     from requests import PreparedRequest, RequestException, Session, utils
     from requests.adapters import HTTPAdapter
-    from requests.cookies import extract_cookies_to_jar
+    from requests.cookies import RequestsCookieJar, extract_cookies_to_jar
     from requests.structures import CaseInsensitiveDict
+    from urllib3 import Timeout
     from urllib3.exceptions import ConnectTimeoutError, HTTPError
 except ImportError:  # the runner has reported it; only the sanity test imports this file then
     Session = HTTPAdapter = object  # type: ignore[assignment, misc]
@@ -78,6 +81,16 @@ except ImportError:  # the runner has reported it; only the sanity test imports 
 
 _HEADERS = {"Accept-Encoding": ACCEPTED, "Connection": "keep-alive"}
 _HEADER = re.compile(r"(?=[\0-\xff]*\Z)[^:\s][^:\r\n]*: (?:[^\s\0][^\r\n\0]*)?")
+#: Headers with only usual characters, each ended by a line feed.
+_USUAL_HEADERS = re.compile(r"(?:[!-9;-~]+: [!-~][ -~]*\n)*")
+#: A response head as most servers send it, which all readers understand in the same way.
+_USUAL_HEAD = re.compile(
+    rb"HTTP/1\.1 ([2-5][0-9]{2}) ?([ -~]*)\r\n"
+    rb"((?:[A-Za-z0-9-]+: [!-~](?:[ -~]*[!-~])?\r\n)*)\r\n"
+)
+_USUAL_LENGTH = re.compile("[0-9]{1,15}")
+#: Number of headers up to which the library accepts a head.
+_MAX_HEADERS = 100
 
 #: Bytes a second that a body has to bring at least, on average over the time of one wait.
 _MIN_RATE = 1024
@@ -166,10 +179,14 @@ class DeadlineResponse(HTTPResponse):
 
     def __init__(self, sock: Any, *arguments: Any, **options: Any) -> None:
         super().__init__(sock, *arguments, **options)
+        self.is_of_head = options.get("method") == "HEAD"
         self.stream = DeadlineStream(self.fp.detach(), sock)
         self.fp: ResponseReader = ResponseReader(self.stream, _BUFFER)
 
     def begin(self) -> None:
+        if self.headers is None and self._has_begun():
+            self.stream.end_head()
+            return
         super().begin()
         encodings = self.headers.get_all("Transfer-Encoding", [])
         if encodings and (len(encodings) > 1 or not self.chunked):
@@ -179,6 +196,33 @@ class DeadlineResponse(HTTPResponse):
             raise BodyError("the response has conflicting lengths")
         self.stream.end_head()
         self.fp.in_chunks = bool(self.chunked)
+
+    def _has_begun(self) -> bool:
+        """Read the head if it is a usual one with a single length, and return whether it was.
+
+        The parser of the library is that of e-mails, which takes as long as the rest of a response.
+        """
+        found = _USUAL_HEAD.match(self.fp.peek())
+        if found is None:
+            return False
+        lines = found[3].decode("ascii").split("\r\n")[:-1]
+        pairs = [(name, value) for name, _colon, value in (line.partition(": ") for line in lines)]
+        values = {name.lower(): value for name, value in pairs}
+        length = values.get("content-length", "")
+        is_repeated = len(values) < len(pairs) or len(pairs) > _MAX_HEADERS
+        if is_repeated or "transfer-encoding" in values or not _USUAL_LENGTH.fullmatch(length):
+            return False
+        self.fp.read(found.end())
+        self.headers = self.msg = HTTPMessage()
+        for name, value in pairs:
+            self.headers.set_raw(name, value)
+        self.version, self.code, self.reason = 11, int(found[1]), found[2].decode("ascii").strip()
+        self.status = self.code
+        self.chunked = False
+        self.will_close = "close" in values.get("connection", "").lower()
+        has_no_body = self.is_of_head or self.status in (204, 304)
+        self.length = 0 if has_no_body else int(length)
+        return True
 
     def read(self, amt: int | None = None) -> bytes:
         data = super().read(amt)
@@ -197,13 +241,23 @@ class _DeadlineConnection:
     timeout: float | None
     #: The head and a small body, until they are sent; `None`: parts are sent immediately.
     unsent: bytes | None = None
+    #: The headers of the request, until its first line is sent.
+    fields: str = ""
 
     def request(self, *arguments: Any, **options: Any) -> None:
-        self.unsent = b""
+        self.unsent, self.fields = b"", ""
         super().request(*arguments, **options)  # type: ignore[misc]
         self.send(b"")  # the end of the request
 
+    def putheader(self, header: str, *values: str | bytes) -> None:
+        """Add a header. The session has checked it: the library checks each of its parts again."""
+        (value,) = values
+        text = value if isinstance(value, str) else value.decode("latin-1")
+        self.fields += f"{header}: {text}\r\n"
+
     def send(self, data: bytes) -> None:
+        if self.fields:  # after the first line, which is followed by an empty one
+            data, self.fields = data[:-2] + f"{self.fields}\r\n".encode("latin-1"), ""
         if self.unsent is not None and 0 < len(data) <= SMALL:
             self.unsent += data
             return
@@ -225,20 +279,60 @@ class DeadlineAdapter(HTTPAdapter):
     #: The last origin, and its pool.
     last: tuple[Origin, Any] = NOWHERE, None
 
-    def get_connection_with_tls_context(self, request: Any, *arguments: Any, **options: Any) -> Any:
-        """Return the pool of an origin. The library's search takes as long as sending a head."""
-        last, there = self.last, origin(request.url)
+    def open(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: Content | None,
+        *,
+        timeout: float,
+        proxies: dict[str, str],
+        verify: Any,
+        cert: Any,
+    ) -> Any:
+        """Send a request and return the response of urllib3, of which only the head has been read.
+
+        `send` of the library does the same, but selects pool, proxy and certificates anew each
+        time, and wraps the response: this takes as long as the transfer of a small file.
+        """
+        last, there = self.last, origin(url)
         if last[0] != there:
-            pool = super().get_connection_with_tls_context(request, *arguments, **options)
+            pool = self.get_connection_with_tls_context(_prepared(url), verify, proxies, cert)
+            self.cert_verify(pool, url, verify, cert)
             last = self.last = there, pool
-        return last[1]
+        target = "" if proxies else usual_target(url)
+        try:
+            return last[1].urlopen(
+                method=method,
+                url=target or self.request_url(_prepared(url), proxies),
+                body=body,
+                headers=headers,
+                redirect=False,
+                assert_same_host=False,
+                preload_content=False,
+                decode_content=False,
+                retries=self.max_retries,
+                timeout=Timeout(connect=timeout, read=timeout),
+            )
+        except OSError as error:
+            raise LostConnection(error) from None
 
     def cert_verify(self, conn: Any, *arguments: Any) -> None:
-        """Prepare the pool of an origin: the library calls this before it takes a connection."""
+        """Prepare the pool of an origin, from which connections are taken."""
         super().cert_verify(conn, *arguments)  # type: ignore[no-untyped-call]
-        if not issubclass(conn.ConnectionCls, _DeadlineConnection):
-            bases = (_DeadlineConnection, conn.ConnectionCls)
+        plain = conn.ConnectionCls  # read once: other threads prepare the same pool
+        if not issubclass(plain, _DeadlineConnection):
+            bases = (_DeadlineConnection, plain)
             conn.ConnectionCls = type("DeadlineConnection", bases, {})
+
+
+def _prepared(url: str, headers: Mapping[str, str] | None = None) -> PreparedRequest:
+    """Return a request as functions of the library expect it."""
+    # not prepared as a whole by the library: the signature of OAuth must stay
+    request = PreparedRequest()
+    request.url, request.headers = url, CaseInsensitiveDict(headers)
+    return request
 
 
 class PooledSession(Session):
@@ -260,41 +354,46 @@ class PooledSession(Session):
         self.errors = (RequestException, HTTPError, BodyError, UnfitRequest)
         # urllib3 allocates a slot for every connection at once
         slots = min(connections, MAX_CONCURRENCY)
-        adapter = DeadlineAdapter(pool_maxsize=slots, pool_block=True)
-        self.mount("https://", adapter)
-        self.mount("http://", adapter)
+        self.adapter = DeadlineAdapter(pool_maxsize=slots, pool_block=True)
+        self.mount("https://", self.adapter)
+        self.mount("http://", self.adapter)
 
     def exchange(
         self, outgoing: Outgoing, login: Login, accounting: Accounting, *, timeout: float
     ) -> Incoming:
         """Send a request, and read no body: `Session.send` would read that of a redirect."""
         login(outgoing)
-        url, headers = outgoing.url, {**_HEADERS, **outgoing.headers}
-        for name, value in headers.items():
-            # the message of the library shows the value, which may be a secret
-            if _HEADER.fullmatch(f"{name}: {value}") is None:
-                raise UnfitRequest(
-                    f"the header {name!r} contains a character that is invalid in a header"
-                )
-        # Not prepared as a whole by the library: the signature of OAuth must stay.
-        request = PreparedRequest()
-        request.method, request.url = outgoing.method, prepared_url(url)
-        request.headers = CaseInsensitiveDict(headers)
-        request.prepare_body(outgoing.body, None)
+        url, body = outgoing.url, outgoing.body or None
+        headers = {**_HEADERS, **outgoing.headers}
+        _check_headers(headers)
+        if body is not None:
+            headers["Content-Length"] = str(len(body))
+        elif outgoing.method not in ("GET", "HEAD"):
+            headers.setdefault("Content-Length", "0")
+        address = prepared_url(url)
         jar = self.cookies if origin(url) == self._cookies_of else None
         if jar is not None:
+            request = _prepared(address, headers)
             request.prepare_cookies(jar)
-        adapter: Any = self.get_adapter(url)
-        proxy = self._proxy_for(url)
-        response = adapter.send(
-            request, stream=True, timeout=timeout, verify=self.verify, cert=self.cert, proxies=proxy
+            headers = dict(request.headers)
+        raw = self.adapter.open(
+            outgoing.method,
+            address,
+            headers,
+            body,
+            timeout=timeout,
+            proxies=self._proxy_for(url),
+            verify=self.verify,
+            cert=self.cert,
         )
-        if jar is not None:
-            extract_cookies_to_jar(jar, request, response.raw)  # type: ignore[no-untyped-call]
-        cookies = [cookie.value or "" for cookie in (*response.cookies, *self.cookies)]
+        if "Set-Cookie" in raw.headers:
+            jar = RequestsCookieJar() if jar is None else jar
+            request = _prepared(address, headers)
+            extract_cookies_to_jar(jar, request, raw)  # type: ignore[no-untyped-call]
+        cookies = [cookie.value or "" for cookie in jar or ()]
         # shorter values are flags or languages, and parts of other words
-        hidden.add(*(value for value in cookies if len(value) >= 8))
-        return Incoming(response, url, accounting)
+        hidden.add(*[value for value in cookies if len(value) >= 8])
+        return Incoming(raw, url, accounting)
 
     def _proxy_for(self, url: str) -> dict[str, str]:
         """Return the proxy that `requests` chooses; its login is kept out of all output."""
@@ -307,6 +406,21 @@ class PooledSession(Session):
             user, password = utils.get_auth_from_url(proxy)
             hidden.add(password, b64encode(f"{user}:{password}".encode()).decode() if user else "")
         return self._proxies[there]
+
+
+def _check_headers(headers: Mapping[str, str]) -> None:
+    """Raise `UnfitRequest` for a header that cannot be sent.
+
+    The message of the library would show the value, which may be a secret.
+    """
+    lines = "".join([f"{name}: {value}\n" for name, value in headers.items()])
+    if _USUAL_HEADERS.fullmatch(lines) and lines.count("\n") == len(headers):
+        return
+    for name, value in headers.items():
+        if _HEADER.fullmatch(f"{name}: {value}") is None:
+            raise UnfitRequest(
+                f"the header {name!r} contains a character that is invalid in a header"
+            )
 
 
 def _check_proxy(proxy: str) -> None:
