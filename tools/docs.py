@@ -16,7 +16,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -47,6 +48,8 @@ _CODE = re.compile(rf"(?<!\[)`({'|'.join(sorted(_MODULES - _ROLES))})`(?!\])")
 
 def build(folder: Path) -> Path:
     """Empty the folder, write the site into it, and return its first page."""
+    collection = yaml.safe_load((ROOT / "galaxy.yml").read_text("utf-8"))
+    keywords = yaml.safe_load((_SITE / "keywords.yml").read_text("utf-8"))
     with tempfile.TemporaryDirectory(prefix="toolchain-docs-") as name:
         source, collections = Path(name, "source"), Path(name, "collections")
         link_tree(collections)
@@ -59,15 +62,15 @@ def build(folder: Path) -> Path:
         _run(["antsibull-docs", "collection", *options, _NAME], environment)
         _rewrite_pages(source / "plugins")
         module_pages.arrange(source / "plugins")
-        collection = yaml.safe_load((ROOT / "galaxy.yml").read_text("utf-8"))
-        version = collection["version"]
-        keywords = yaml.safe_load((_SITE / "keywords.yml").read_text("utf-8"))
         _copy_pages(source, f"{collection['repository']}/blob/main", keywords)
+        # ranks the results of a search
+        scorer, script = Path(name, "scorer.js"), (_SITE / "scorer.js").read_text("utf-8")
+        scorer.write_text(f"const KEYWORDS = {json.dumps(keywords)};\n{script}", "utf-8")
         shutil.rmtree(folder, ignore_errors=True)
-        command = ["sphinx-build", "-q", "-W", "--keep-going", "-b", "html"]
-        command += ["-c", str(_SITE), "-D", f"html_title={_NAME} {version}"]
-        command += ["-D", f"html_search_scorer={_scorer(Path(name, 'scorer.js'), keywords)}"]
-        _run([*command, str(source), str(folder)], environment)
+        command = ["sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "-c", str(_SITE)]
+        command += ["-D", f"html_title={_NAME} {collection['version']}"]
+        command += ["-D", f"html_search_scorer={scorer}", str(source), str(folder)]
+        _run(command, environment)
     return folder / "index.html"
 
 
@@ -79,67 +82,52 @@ def _rewrite_pages(folder: Path) -> None:
         page.unlink()
     for page in folder.glob("*.rst"):
         text = page.read_text("utf-8")
-        there = [title for title in _SECTIONS if f"\n{title}\n---" in text]
-        text = _CONTENTS.sub(" · ".join(f"`{title}`_" for title in there) + "\n", text)
+        there = [f"`{title}`_" for title in _SECTIONS if f"\n{title}\n---" in text]
+        text = _TREE.sub("", _CONTENTS.sub(" · ".join(there) + "\n", text))
         text = _ROLE.sub(r":doc:`\1 role <../roles/\1/README>`", text)
-        text = _TREE.sub("", text)
         if "contents::" in text:
             raise SystemExit(f"{page.name} has a table of contents, which the theme rejects")
         page.write_text(text, "utf-8")
 
 
 def _copy_pages(source: Path, repository: str, keywords: Mapping[str, str]) -> None:
-    """Copy the pages with their paths in the repository, so that their links work.
+    """Copy the pages with their paths in the repository, so that their links work. Names of modules
+    become links, and links to other files lead to the repository.
 
     :param keywords: words to find a page by, separated by blanks, by the path of the page
     """
     shutil.copy(_SITE / "index.rst", source)
     internal = {ROOT / "docs" / f"{name}.md" for name in FOR_CONTRIBUTORS}
     pages = {page for pattern in _PAGES for page in ROOT.glob(pattern)} - internal
+
+    def link(page: Path, found: re.Match[str]) -> str:
+        file = (page.parent / found[1]).resolve()
+        if file in pages or not file.exists():
+            return found[0]
+        return f"]({repository}/{file.relative_to(ROOT)}{found[2] or ''})"
+
     for page in sorted(pages):
         target = source / page.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         if page.suffix != ".md":
             shutil.copy(page, target)
             continue
-        text = _linked(page, pages, repository)
+        module = rf"[`\1`]({os.path.relpath(ROOT, page.parent)}/plugins/\1_module.rst)"
+        parts = _BLOCK.split(_LINK.sub(partial(link, page), page.read_text("utf-8")))
+        parts[::2] = (_CODE.sub(module, part) for part in parts[::2])
+        text = "".join(parts)
         if words := keywords.get(str(page.relative_to(ROOT).with_suffix(""))):
             meta = {"html_meta": {"keywords": words.replace(" ", ", ")}}
             text = f"---\n{yaml.safe_dump({'myst': meta}, width=1000)}---\n\n{text}"
         target.write_text(text, "utf-8")
 
 
-def _linked(page: Path, pages: Collection[Path], repository: str) -> str:
-    """Return the text of a page with links to modules, and to the repository for other files."""
-
-    def link(found: re.Match[str]) -> str:
-        file = (page.parent / found[1]).resolve()
-        if file in pages or not file.exists():
-            return found[0]
-        return f"]({repository}/{file.relative_to(ROOT)}{found[2] or ''})"
-
-    root = os.path.relpath(ROOT, page.parent)
-    parts = _BLOCK.split(_LINK.sub(link, page.read_text("utf-8")))
-    parts[::2] = (_CODE.sub(rf"[`\1`]({root}/plugins/\1_module.rst)", one) for one in parts[::2])
-    return "".join(parts)
-
-
-def _scorer(target: Path, keywords: Mapping[str, str]) -> Path:
-    """Write the script that ranks the results of a search."""
-    script = (_SITE / "scorer.js").read_text("utf-8")
-    target.write_text(f"const KEYWORDS = {json.dumps(keywords)};\n{script}", "utf-8")
-    return target
-
-
 def _run(command: list[str], environment: Mapping[str, str]) -> None:
-    program = str(Path(sys.executable).parent / command[0])
+    """Run a program of this environment. A warning is an error."""
+    program = [str(Path(sys.executable).parent / command[0]), *command[1:]]
+    out, error = subprocess.PIPE, subprocess.STDOUT
     done = subprocess.run(
-        [program, *command[1:]],
-        check=False,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+        program, check=False, env=environment, stdout=out, stderr=error, text=True
     )
     if done.returncode != 0 or "WARNING" in done.stdout:
         raise SystemExit(f"{command[0]}: {done.stdout}")

@@ -28,6 +28,7 @@ _LABEL = re.compile(r"^ +(\.\. _ansible_collections\.\S+__parameter-([^:/\s]+):)
 _ACTION = re.compile(r"^\.\. note::\n    This module has a corresponding :ref:.*\n\n", re.MULTILINE)
 _NAME = re.compile(r"^delivery\.toolchain\.(\w+) module -- (.+)\n\++\n", re.MULTILINE)
 _OF_MODULE = re.compile(r":ansopt:`[^`]*#module:(\w[^`=]*)`")
+_PARTS = re.compile(r"(.*?)(\.\. Aliases\n.*?)(\.\. Examples\n.*?)(\.\. Facts\n.*)", re.DOTALL)
 _TABLE = """.. list-table::
   :width: 100%
   :widths: auto
@@ -59,8 +60,14 @@ def arrange(folder: Path) -> None:
                 service = fragment.removeprefix(_FRAGMENT)
                 own = set(documentation.get("options", ()))
                 text, rows = _without_connection(text, service, own)
-                connections.setdefault(service, _anonymous(rows, service))
-        page.write_text(_examples_first(text), "utf-8")
+                # anchors of the service, and names instead of references
+                rows = _LABEL.sub("", rows).replace("parameter-", f"{service}-")
+                connections.setdefault(service, _OF_MODULE.sub(r"**\1**", rows))
+        # the examples directly after the synopsis
+        found = _PARTS.fullmatch(text)
+        if not found:
+            raise SystemExit(f"{page.name} has no examples where they are expected")
+        page.write_text(found[1] + found[3] + found[2] + found[4], "utf-8")
     parts = [_CONNECTION]
     for service, name in SERVICES.items():
         title = name[0].upper() + name[1:]
@@ -75,16 +82,10 @@ def _without_connection(text: str, service: str, own: set[str]) -> tuple[str, st
     :param own: the options that the module documents itself
     """
     names = set(yaml_load(getattr(ModuleDocFragment, service.upper()))["options"]) - own
-    moved: list[str] = []
-
-    def kept(row: re.Match[str]) -> str:
-        labels = _LABEL.search(row[0])
-        if labels is None or labels[2] not in names:
-            return row[0]
-        moved.append(row[0])
-        return ""
-
-    text = _ROW.sub(kept, text)
+    rows = [row[0] for row in _ROW.finditer(text)]
+    moved = [row for row in rows if (label := _LABEL.search(row)) and label[2] in names]
+    for row in moved:
+        text = text.replace(row, "", 1)
     labels = "\n".join(label[1] for row in moved for label in _LABEL.finditer(row))
     listed = ", ".join(f"``{name}``" for name in sorted(names))
     sentence = f":ref:`Options of the connection <connection-{service}>`: {listed}.\n\n"
@@ -95,19 +96,3 @@ def _without_connection(text: str, service: str, own: set[str]) -> tuple[str, st
     if not _ROW.search(before.partition(".. Options\n")[2]):
         before = before.partition(".. tabularcolumns::")[0]
     return f"{before}\n{labels}\n\n{sentence}{mark}{after}", "".join(moved)
-
-
-def _anonymous(rows: str, service: str) -> str:
-    """Return rows with the anchors of a service, and with names instead of references."""
-    rows = _LABEL.sub("", rows).replace("parameter-", f"{service}-")
-    return _OF_MODULE.sub(r"**\1**", rows)
-
-
-def _examples_first(text: str) -> str:
-    """Return a page with the examples directly after the synopsis."""
-    before, mark, rest = text.partition(".. Aliases\n")
-    middle, title, after = rest.partition(".. Examples\n")
-    examples, end, last = after.partition(".. Facts\n")
-    if not (mark and title and end):
-        raise SystemExit(f"a page has no examples where they are expected:\n{text[:500]}")
-    return before + title + examples + mark + middle + end + last
