@@ -4,7 +4,6 @@
     python -m tools.check              the group test, then `tools/setup dev`, then the group rest
     python -m tools.check test         a group: test, rest, lint, static
     python -m tools.check unit mypy    single jobs, by name
-    python -m tools.check --slowest 10 test    also list the tests that took the most time
 
 All jobs work on one copy of the checkout in a temporary folder. You can keep editing meanwhile, and
 no files are left behind. Each job prints a line at its start and at its end, and its output if it
@@ -23,7 +22,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -73,22 +72,21 @@ def counts(status: int, report: Path) -> tuple[int, int]:
     """Return the passed and failed tests of a pytest report, or 1 for a job without a report."""
     if not report.exists():
         return int(status == 0), int(status != 0)
-    tests = failed = 0
+    sums = dict.fromkeys(("tests", "skipped", "failures", "errors"), 0)
     for suite in ET.parse(report).getroot().iter("testsuite"):
-        tests += int(suite.get("tests", 0)) - int(suite.get("skipped", 0))
-        failed += int(suite.get("failures", 0)) + int(suite.get("errors", 0))
-    if status != 0:
-        failed = max(failed, 1)
-    return max(tests - failed, 0), failed
+        for name in sums:
+            sums[name] += int(suite.get(name, 0))
+    failed = max(sums["failures"] + sums["errors"], int(status != 0))
+    return max(sums["tests"] - sums["skipped"] - failed, 0), failed
 
 
 def summarize(out: Path) -> tuple[int, int]:
     """Print a line for every job that has ended; return the sums of passed and failed."""
-    sums, all_processor = [0, 0], 0
+    all_passed = all_failed = all_processor = 0
     for file in sorted(out.glob("*.status")):
         status, seconds, processor = map(int, file.read_text(encoding="utf-8").split())
         passed, failed = counts(status, file.with_suffix(".xml"))
-        sums = [sums[0] + passed, sums[1] + failed]
+        all_passed, all_failed = all_passed + passed, all_failed + failed
         all_processor += processor
         verdict = "FAILED" if failed else "passed"
         print(
@@ -96,21 +94,10 @@ def summarize(out: Path) -> tuple[int, int]:
             f" {passed:5d} passed {failed:4d} failed"
         )
     print(f"{all_processor} s of processor time")
-    return sums[0], sums[1]
+    return all_passed, all_failed
 
 
-def slowest(reports: Iterable[Path], number: int) -> None:
-    """Print the tests that took the most seconds."""
-    cases = [
-        (float(case.get("time", 0)), f"{case.get('classname')}.{case.get('name')}")
-        for report in reports
-        for case in ET.parse(report).getroot().iter("testcase")
-    ]
-    for seconds, name in sorted(cases, reverse=True)[:number]:
-        print(f"{seconds:8.1f} s {name}")
-
-
-def check(names: Sequence[str], workers: int, reports: Path) -> tuple[int, int]:
+def check(names: Sequence[str], workers: int, reports: Path | None) -> tuple[int, int]:
     """Run jobs on a copy of the checkout; return how many passed and failed.
 
     :param reports: folder for the reports of pytest
@@ -122,21 +109,11 @@ def check(names: Sequence[str], workers: int, reports: Path) -> tuple[int, int]:
         status = run(names, folder, workers)
         print("=== summary")
         passed, failed = summarize(folder / "out")
-        for report in (folder / "out").glob("*.xml"):
-            shutil.copy(report, reports)
+        if reports:
+            for report in (folder / "out").glob("*.xml"):
+                shutil.copy(report, reports)
     print(f"{time.monotonic() - started:.0f} s", flush=True)
     return passed, failed or int(status != 0)
-
-
-def check_all(workers: int, reports: Path) -> tuple[int, int]:
-    """Run `make test`. If it passes, set up what the other jobs need, and run them, too."""
-    passed, failed = check(["test"], workers, reports)
-    if failed:
-        print("The other jobs did not run, because jobs of `make test` failed.")
-        return passed, failed
-    subprocess.run([tree.ROOT / "tools" / "setup", "dev"], check=True)
-    more, failed = check(["rest"], workers, reports)
-    return passed + more, failed
 
 
 def main() -> int:
@@ -145,20 +122,22 @@ def main() -> int:
     parser.add_argument("names", nargs="*", default=["all"], help="jobs or groups, else all")
     # one more than processors: jobs wait for processes and timeouts a third of their time
     parser.add_argument("--workers", type=int, default=(os.cpu_count() or 1) + 1)
-    parser.add_argument("--slowest", type=int, default=0, help="print this many slow tests")
     parser.add_argument("--reports", type=Path, help="folder to keep the reports of pytest in")
     options = parser.parse_args()
     if importlib.util.find_spec("pytest") is None:
         raise SystemExit("The tools of the tests are not installed here: run `tools/setup test`.")
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    with tempfile.TemporaryDirectory(prefix="toolchain-reports-") as name:
-        reports = options.reports or Path(name)
-        reports.mkdir(parents=True, exist_ok=True)
-        if options.names == ["all"]:
-            passed, failed = check_all(options.workers, reports)
-        else:
-            passed, failed = check(options.names, options.workers, reports)
-        slowest(reports.glob("*.xml"), options.slowest)
+    if options.reports:
+        options.reports.mkdir(parents=True, exist_ok=True)
+    everything = options.names == ["all"]
+    names = ["test"] if everything else options.names
+    passed, failed = check(names, options.workers, options.reports)
+    if everything and failed:
+        print("The other jobs did not run, because jobs of `make test` failed.")
+    elif everything:
+        subprocess.run([tree.ROOT / "tools" / "setup", "dev"], check=True)
+        more, failed = check(["rest"], options.workers, options.reports)
+        passed += more
     print(f"{passed} passed, {failed} failed", flush=True)
     return int(failed != 0)
 

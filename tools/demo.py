@@ -52,21 +52,34 @@ def show(folder: Path, once: bool) -> None:
         print("2. The sandbox plays the five servers")
         for service, url in sandbox.urls.items():
             print(f"   {service:<9} {url}", flush=True)
-        variables = variables_of(folder, sandbox, archive)
+        documentation = folder / "documentation.zip"
+        with zipfile.ZipFile(documentation, "w", zipfile.ZIP_DEFLATED) as packed:
+            guides = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("roles/*/README.md")]
+            for file in [ROOT / "README.md", *sorted(guides)]:
+                packed.write(file, file.relative_to(ROOT))
+        galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))
+        demo = {
+            "version": galaxy["version"],
+            "urls": sandbox.urls,
+            "archive": str(archive),
+            "documentation": str(documentation),
+            "documents": str(ROOT / "tools" / "demo_documents"),
+            "fetched": str(folder / "fetched"),
+        }
+        (folder / "demo.json").write_text(json.dumps({"demo": demo}), encoding="utf-8")
         print("3. Release: build, fetch, publish, judge, promote, document, announce", flush=True)
-        first = release(folder, variables, "first")
-        print(f"   {summary(first)}")
+        release(folder, "first")
         if once:
             return
         print("4. Release again: nothing is left to do", flush=True)
         mark = sandbox.mark()
-        second = release(folder, variables, "second")
+        changed = release(folder, "second")
         writes = sandbox.requests(writes=True, since=mark)
-        print(f"   {summary(second)}, {len(writes)} requests that write")
-        if second["changed"] != 0 or writes:
-            raise RuntimeError(f"the second run changed something: {second}, {writes}")
+        print(f"   {len(writes)} requests that write")
+        if changed or writes:
+            raise RuntimeError(f"the second run changed {changed} objects: {writes}")
         print("5. Somebody disables a job by hand, and drift finds it", flush=True)
-        page = drift(folder, variables, sandbox.urls["ci"])
+        page = drift(folder, sandbox.urls["ci"])
     print(
         f"\nWhere to look:\n"
         f"   what was changed      {page.as_uri()}\n"
@@ -77,46 +90,21 @@ def show(folder: Path, once: bool) -> None:
     )
 
 
-def variables_of(folder: Path, sandbox: Sandbox, archive: Path) -> Path:
-    """Write the variables of the release, and return their file."""
-    demo = {
-        "version": yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"],
-        "urls": sandbox.urls,
-        "archive": str(archive),
-        "documentation": str(zip_documentation(folder / "documentation.zip")),
-        "documents": str(ROOT / "tools" / "demo_documents"),
-        "fetched": str(folder / "fetched"),
-    }
-    variables = folder / "demo.json"
-    variables.write_text(json.dumps({"demo": demo}), encoding="utf-8")
-    return variables
-
-
-def zip_documentation(target: Path) -> Path:
-    """Write the documentation of the collection as an archive."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        guides = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("roles/*/README.md")]
-        for file in [ROOT / "README.md", *sorted(guides)]:
-            archive.write(file, file.relative_to(ROOT))
-    return target
-
-
-def release(folder: Path, variables: Path, name: str) -> dict[str, int]:
-    """Run the playbook; return the counts of its recap."""
-    vars_ = ["-e", f"@{ROOT / 'tools' / 'demo.yml'}", "-e", f"@{variables}"]
+def release(folder: Path, name: str) -> int:
+    """Run the playbook, and print its recap; return how many tasks changed something."""
     log = folder / f"{name}.log"
-    output = run(folder, "ansible-playbook", "delivery.toolchain.release", *vars_)
+    output = play(folder, "release")
     log.write_text(output, encoding="utf-8")
     recap = re.search(r"(?m)^localhost\s*:\s*(.*)$", output)
     if recap is None:
         raise RuntimeError(f"the playbook gave no recap, see {log}")
-    pairs = (pair.split("=") for pair in recap[1].split())
-    return {key: int(count) for key, count in pairs}
+    counts = dict(pair.split("=") for pair in recap[1].split())
+    print("  ", *(f"{key}={counts[key]}" for key in ("ok", "changed", "failed")))
+    return int(counts["changed"])
 
 
-def drift(folder: Path, variables: Path, ci: str) -> Path:
+def drift(folder: Path, ci: str) -> Path:
     """Export the jobs, disable one by hand, and return the page that shows the difference."""
-    vars_ = ["-e", f"@{ROOT / 'tools' / 'demo.yml'}", "-e", f"@{variables}"]
     logins = "{{ release_connections }}"
     own = {
         "export_folder": "desired",
@@ -126,18 +114,20 @@ def drift(folder: Path, variables: Path, ci: str) -> Path:
         "drift_report": "report",
         "enforce_connections": logins,
     }
-    vars_ += ["-e", json.dumps(own)]
-    run(folder, "ansible-playbook", "delivery.toolchain.export", *vars_)
+    play(folder, "export", **own)
     login = ("builder", "builder-api-token-1234567890")
     requests.post(f"{ci}/job/delivery/job/package/disable", auth=login, timeout=60)
-    output = run(folder, "ansible-playbook", "delivery.toolchain.drift", *vars_)
-    (line,) = re.findall(r"(?m)^~ job .*$", output)
+    (line,) = re.findall(r"(?m)^~ job .*$", play(folder, "drift", **own))
     print(f"   {line}")
     return folder / "report" / "report.html"
 
 
-def summary(counts: dict[str, int]) -> str:
-    return f"ok={counts['ok']} changed={counts['changed']} failed={counts['failed']}"
+def play(folder: Path, playbook: str, **variables: object) -> str:
+    """Run a playbook of the collection; return its output."""
+    files = (ROOT / "tools" / "demo.yml", folder / "demo.json")
+    given = [*(f"@{file}" for file in files), json.dumps(variables)]
+    options = [word for each in given for word in ("-e", each)]
+    return run(folder, "ansible-playbook", f"delivery.toolchain.{playbook}", *options)
 
 
 def run(folder: Path, *command: str) -> str:
