@@ -144,7 +144,17 @@ class SinglePromotion:
             if not missing:
                 done = newest or Promotion(None, current.target)
                 return Plan({}, {}, result=result_of(done, promoted=True))
-            self._require_copy(current, missing)
+            if not self._options.copy:
+                raise ToolchainError(
+                    "conflict",
+                    f"{self._label} is promoted, but '{current.target}' does not contain the"
+                    f" content of {shorten(', '.join(missing), 400)}: deploy these files there, or"
+                    " promote the build again with copy: true",
+                )
+            self._task.warn(
+                f"{self._label} is promoted, but '{current.target}' lacks"
+                f" {shorten(', '.join(missing), 300)}: the task promotes these files again"
+            )
         if options.gate and records.predicted_record(*self._build) is None:
             self._validate(self._rehearse(current))
         wanted = Promotion(options.status, current.target)
@@ -253,20 +263,6 @@ class SinglePromotion:
                 " build record: the server does not list this repository, or no digests"
             )
         return missing or ()
-
-    def _require_copy(self, current: BuildSnapshot, missing: Sequence[str]) -> None:
-        """Warn that the task promotes missing files again; only a copy can do that."""
-        if not self._options.copy:
-            raise ToolchainError(
-                "conflict",
-                f"{self._label} is promoted, but '{current.target}' does not contain the content"
-                f" of {shorten(', '.join(missing), 400)}: deploy these files there, or promote the"
-                " build again with copy: true",
-            )
-        self._task.warn(
-            f"{self._label} is promoted, but '{current.target}' lacks"
-            f" {shorten(', '.join(missing), 300)}: the task promotes these files again"
-        )
 
     def _request(self, **more: bool) -> dict[str, Any]:
         """Return the parts of the request [W2.1]; options that are not set are left out.

@@ -59,7 +59,17 @@ class BuildRecordOperation:
             where = f"in the project '{project}'" if project else "outside projects: set project"
             self._warn(f"there are no builds of '{self._name}' {where}")
         leaving = [number for number in self._wanted if number in present]
-        self._refuse_misread(leaving, present)
+        # The query parameter is a comma-separated list, so the number `1,2` would delete the builds
+        # 1 and 2 [repo-12].
+        for number in () if self._client.dialect.builds_deleted_by_body else leaving:
+            parts = [part.strip() for part in number.split(",")] if "," in number else []
+            others = [part for part in parts if part in present and part not in leaving]
+            if others:
+                raise invalid(
+                    f"build_numbers: the server may interpret '{number}' as the builds"
+                    f" {' and '.join(parts)} and delete '{others[0]}': set dialect to jfrog, which"
+                    " sends such a number safely"
+                )
         remaining = [number for number in present if number not in leaving]
         before, after = {"builds": present}, {"builds": remaining}
         if not leaving:
@@ -69,24 +79,6 @@ class BuildRecordOperation:
 
     def _present(self) -> list[str]:
         return read_list(self._client, self._name, self._options.project, missing=True).numbers
-
-    def _refuse_misread(self, leaving: Sequence[str], present: Sequence[str]) -> None:
-        """Raise `invalid` for a number with a comma if the server would delete other builds.
-
-        Server fact [repo-12]: the query parameter is a comma-separated list, so the number `1,2`
-        would delete the builds 1 and 2.
-        """
-        if self._client.dialect.builds_deleted_by_body:
-            return
-        for number in leaving:
-            parts = [part.strip() for part in number.split(",")] if "," in number else []
-            others = [part for part in parts if part in present and part not in leaving]
-            if others:
-                raise invalid(
-                    f"build_numbers: the server may interpret '{number}' as the builds"
-                    f" {' and '.join(parts)} and delete '{others[0]}': set dialect to jfrog, which"
-                    " sends such a number safely"
-                )
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         wanted: list[str] = plan.result["deleted"]

@@ -107,7 +107,20 @@ class BuildRetentionOperation:
                 or (cut is not None and run.moment is not None and run.moment < cut)
             )
         ]
-        promoted = self._promoted(list(dict.fromkeys(run.number for run in expired)))
+        numbers = list(dict.fromkeys(run.number for run in expired))
+
+        def is_promoted(number: str) -> bool:
+            try:
+                key = BuildKey(self._name, number, self._options.project)
+                record = records.read_record(self._client, key)
+            except ToolchainError as error:
+                if error.kind != "not_found":
+                    raise
+                return False  # deleted meanwhile, or not visible
+            return bool(promotions(record))  # only those that the record lists
+
+        responses = bounded(_PARALLEL, is_promoted, numbers)
+        promoted = [number for number, response in zip(numbers, responses, strict=True) if response]
         leaving = [run for run in expired if run.number not in promoted]
         missing = sorted(self._keep.difference(listed.numbers)) if leaving else []
         if missing:  # the number may be a typo, and the intended build would be discarded
@@ -183,25 +196,6 @@ class BuildRetentionOperation:
             )
         return (now or datetime.now(timezone.utc)) - self._age
 
-    def _promoted(self, numbers: Sequence[str]) -> list[str]:
-        """Return the numbers of promoted builds, which the server never discards.
-
-        A promotion that the build record does not list is not recognized.
-        """
-
-        def is_promoted(number: str) -> bool:
-            try:
-                key = BuildKey(self._name, number, self._options.project)
-                record = records.read_record(self._client, key)
-            except ToolchainError as error:
-                if error.kind != "not_found":
-                    raise
-                return False  # deleted meanwhile, or not visible
-            return bool(promotions(record))
-
-        responses = bounded(_PARALLEL, is_promoted, numbers)
-        return [number for number, response in zip(numbers, responses, strict=True) if response]
-
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         data: _Retention = plan.data
 
@@ -234,14 +228,6 @@ class BuildRetentionOperation:
             if seconds is None or not any(run in present for run in data.leaving):
                 break
             time.sleep(seconds)
-        return self._verified(data, present)
-
-    def _verified(self, data: _Retention, present: Sequence[BuildRun]) -> dict[str, Any]:
-        """Return the return values of the task after the last check.
-
-        Raises `failed` if no build is gone, unless the records cannot show whether the builds are
-        promoted.
-        """
         left = _numbers(run for run in data.leaving if run in present)
         result = _outcome(data, present)
         if not left:

@@ -194,7 +194,24 @@ def with_digests(client: RepoClient, files: Sequence[PublishedFile]) -> list[Pub
 
     Raises `not_found` if items are missing, `conflict` if a digest differs from the options.
     """
-    files = _as_stored(client, files)
+    # the newest snapshots that the server has renamed have other paths
+    folders: dict[tuple[str, str], list[str]] = {}
+    for file in files:
+        if may_be_renamed(file.path) and not listing.predicted(client, file.repo, file.path):
+            folders.setdefault((file.repo, file.path.rpartition("/")[0]), []).append(file.path)
+    renamed: dict[tuple[str, str], str] = {}
+    for (repo, folder), paths in folders.items():
+        found = stored_paths(paths, listing.listing(client, repo, folder) or {})
+        renamed |= {(repo, path): stored for path, stored in found.items()}
+    files = [
+        file
+        if (path := renamed.get((file.repo, file.path))) is None
+        # a name that was not given is that of the path
+        else replace(file, path=path, name=path.rpartition("/")[2])
+        if file.name == file.path.rpartition("/")[2]
+        else replace(file, path=path)
+        for file in files
+    ]
     items = [file for file in files if file.is_item]
     stored = {
         (repo, path): item
@@ -211,27 +228,6 @@ def with_digests(client: RepoClient, files: Sequence[PublishedFile]) -> list[Pub
             "not_found", f"nothing was published: {len(missing)} files do not exist: {named}"
         )
     return [_completed(file, stored.get((file.repo, file.path))) for file in files]
-
-
-def _as_stored(client: RepoClient, files: Sequence[PublishedFile]) -> list[PublishedFile]:
-    """Return the files with the paths of the newest snapshots that the server has renamed."""
-    folders: dict[tuple[str, str], list[str]] = {}
-    for file in files:
-        if may_be_renamed(file.path) and not listing.predicted(client, file.repo, file.path):
-            folders.setdefault((file.repo, file.path.rpartition("/")[0]), []).append(file.path)
-    renamed: dict[tuple[str, str], str] = {}
-    for (repo, folder), paths in folders.items():
-        found = stored_paths(paths, listing.listing(client, repo, folder) or {})
-        renamed |= {(repo, path): stored for path, stored in found.items()}
-    return [
-        file
-        if (path := renamed.get((file.repo, file.path))) is None
-        # a name that was not given is that of the path
-        else replace(file, path=path, name=path.rpartition("/")[2])
-        if file.name == file.path.rpartition("/")[2]
-        else replace(file, path=path)
-        for file in files
-    ]
 
 
 def _stored(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, StoredItem | None]:

@@ -125,8 +125,18 @@ def missing_files(
         return None
     missing = lacking_items(client, target, wanted, there)
     if any(file.is_repeated for file in missing):
-        copies = _copies_in_source(client, record, missing, target, source)
-        missing = _with_copies(missing, there, copies)
+        # repeated entries for which the source has no copy are not missing
+        left = _copies_in_source(client, record, missing, target, source)
+        for sha1, paths in there.items():
+            left.subtract((sha1, path.rpartition("/")[2]) for path in paths)
+        found = []
+        # the first entry of a file uses its copies before the repeated ones
+        for file in sorted(missing, key=lambda file: (file.is_repeated, file.label)):
+            content = file.sha1, file.file_name
+            left[content] -= 1
+            if not file.is_repeated or left[content] >= 0:
+                found.append(file)
+        missing = sorted(found, key=lambda file: file.label)
     return None if missing and _UNKNOWN in there else [file.label for file in missing]
 
 
@@ -166,23 +176,6 @@ def _copies_in_source(
         if source is not None or key != target:
             copies |= Counter(content for content, _path in found)
     return copies
-
-
-def _with_copies(
-    missing: Iterable[RecordedFile], there: Paths, copies: Counter[_Content]
-) -> list[RecordedFile]:
-    """Return the missing files without repeated entries for which the source has no copy."""
-    left = Counter(copies)
-    for sha1, paths in there.items():
-        left.subtract((sha1, path.rpartition("/")[2]) for path in paths)
-    found = []
-    # the first entry of a file uses its copies before the repeated ones
-    for file in sorted(missing, key=lambda file: (file.is_repeated, file.label)):
-        content = file.sha1, file.file_name
-        left[content] -= 1
-        if not file.is_repeated or left[content] >= 0:
-            found.append(file)
-    return sorted(found, key=lambda file: file.label)
 
 
 def lacking_items(

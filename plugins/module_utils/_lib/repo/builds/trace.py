@@ -73,7 +73,19 @@ def origin(task: Task, term: str, project: str | None = None) -> Origin:
     kind, name = _kind(client, term)
     artifact = None
     if kind == "build":
-        build: AggregatedBuild | None = _build_of_term(client, name, project)
+        # the number of `app/1.0\/7` is `1.0/7`
+        *names, number = (part.replace(r"\/", "/") for part in re.split(r"(?<!\\)/", name))
+        build_name = "/".join(names)
+        if not build_name.strip() or not number.strip():
+            raise invalid(
+                f"'{name}' does not name a build: write {_FORMS['build']}, such as nightly/104"
+            )
+        try:
+            build: AggregatedBuild | None = _record(client, build_name, number, project)
+        except ToolchainError as error:
+            if error.kind == "not_found" and "/" in build_name:
+                error.with_hint(r"write a slash in the build number as \/")
+            raise
     elif kind == "artifact":
         repo, _slash, path = name.partition("/")
         if not path.strip("/ "):
@@ -109,22 +121,6 @@ def _kind(client: RepoClient, term: str) -> tuple[str, str]:
         raise error.with_hint(f"write artifact:{term} or build:{term}") from None
     known = any(entry.get("key") == first for entry in listed)
     return ("artifact" if known else "build"), term
-
-
-def _build_of_term(client: RepoClient, term: str, project: str | None) -> AggregatedBuild:
-    """Return the build that a term names; the number of `app/1.0\\/7` is `1.0/7`."""
-    *names, number = (part.replace(r"\/", "/") for part in re.split(r"(?<!\\)/", term))
-    name = "/".join(names)
-    if not name.strip() or not number.strip():
-        raise invalid(
-            f"'{term}' does not name a build: write {_FORMS['build']}, such as nightly/104"
-        )
-    try:
-        return _record(client, name, number, project)
-    except ToolchainError as error:
-        if error.kind == "not_found" and "/" in name:
-            error.with_hint(r"write a slash in the build number as \/")
-        raise
 
 
 def _record(client: RepoClient, name: str, number: str, project: str | None) -> AggregatedBuild:

@@ -71,6 +71,12 @@ def style_of(text: str) -> Style:
     double = Counter(re.findall(r"(?<![\w*_\\])(\*\*|__)(?![\s*_])", text))
     breaks = Counter(re.findall(r"\S(\\|  +)\n(?=\S)", text))
     rules = re.findall(r"(?:^|\n\n)((?:[*_-] ?){3,})(?=\n)", text)
+    paragraphs = re.findall(r"(?:^|\n\n)([^\W_`|#>~-][^\n|]*(?:\n[^\n|]+)+)(?=\n\n|\n?\Z)", text)
+    widths = [max(map(len, paragraph.split("\n"))) for paragraph in paragraphs]
+    longest = max(map(len, re.findall(r"(?:^|\n\n)(\w[^\n|]*)(?=\n\n|\n?\Z)", text)), default=0)
+    width = None
+    if widths and longest <= max(widths) <= _WIDEST:  # the file is wrapped
+        width = max(_NARROWEST, *widths)
     return replace(
         found,
         bullet=_first(bullets, found.bullet),
@@ -82,22 +88,12 @@ def style_of(text: str) -> Style:
         rule=rules[0] if rules else found.rule,
         underlined=re.search(r"^\S.*\n(?:=+|-+)[ \t]*$", text, re.MULTILINE) is not None
         and re.search(r"^#{1,2} ", text, re.MULTILINE) is None,
-        width=_width_of(text),
+        width=width,
     )
 
 
 def _first(counts: Counter[str], default: str) -> str:
     return counts.most_common(1)[0][0] if counts else default
-
-
-def _width_of(text: str) -> int | None:
-    """Return the width to which a file is wrapped, or None if it is not."""
-    paragraphs = re.findall(r"(?:^|\n\n)([^\W_`|#>~-][^\n|]*(?:\n[^\n|]+)+)(?=\n\n|\n?\Z)", text)
-    widths = [max(map(len, paragraph.split("\n"))) for paragraph in paragraphs]
-    longest = max(map(len, re.findall(r"(?:^|\n\n)(\w[^\n|]*)(?=\n\n|\n?\Z)", text)), default=0)
-    if not widths or longest > max(widths) or max(widths) > _WIDEST:
-        return None
-    return max(_NARROWEST, *widths)
 
 
 _LIST_MARK = re.compile(r"^ {0,3}(?:\d+)?([-*+.)])(?:[ \t]|$)")
@@ -300,7 +296,9 @@ class Merger:
     def _item(self, own: str | None, model: str, item: StorageElement, at: int) -> str:
         """Return the text of an item. `own`: the text that it had. `model`: the first item."""
         mark = re.match(r"( {0,3})([-*+]|\d+[.)])([ \t]+|$)", own or model)
-        prefix = "- " if mark is None else mark[0] if own else _next_mark(mark[0], at)
+        prefix = "- " if mark is None else mark[0]
+        if not own:  # the number after that of the first item
+            prefix = re.sub(r"\d+", lambda found: str(int(found[0]) + at), prefix, count=1)
         children, task = item.children, ""
         if item.name == "ac:task":
             parts = {one.name: one for one in item.elements}
@@ -376,12 +374,6 @@ class Merger:
         return "\n".join([found[0], lines[1], *found[1:]])
 
 
-def _next_mark(mark: str, at: int) -> str:
-    """Return the mark of a new item of a list, after the mark of its first one."""
-    number = re.search(r"\d+", mark)
-    return mark if number is None else mark.replace(number[0], str(int(number[0]) + at), 1)
-
-
 def _kind(block: Block) -> str:
     node = block.nodes[0]
     if not isinstance(node, StorageElement):
@@ -437,7 +429,8 @@ def _wiki_changes(
         overlaps = [
             (f1, f2)
             for kind, c1, c2, f1, f2 in ours
-            if kind != "equal" and _overlap((b1, b2), (c1, c2))
+            # they concern the same blocks, or insert at the same place
+            if kind != "equal" and (b1 == c1 if b1 == b2 and c1 == c2 else c1 < b2 and b1 < c2)
         ]
         if overlaps:
             first, last = overlaps[0][0], overlaps[-1][1]
@@ -450,14 +443,6 @@ def _wiki_changes(
         )
         changes.append(_whole(owners, b1 + shift, b2 + shift, p1, p2))
     return changes
-
-
-def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Return whether two changes of a base concern the same blocks, or insert at the same place."""
-    (b1, b2), (c1, c2) = one, other
-    if b1 == b2 and c1 == c2:
-        return b1 == c1
-    return c1 < b2 and b1 < c2
 
 
 def is_merge(own: str, base: str, page: str, new: str, space: str | None) -> bool:

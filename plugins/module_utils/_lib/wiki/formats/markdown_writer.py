@@ -260,7 +260,11 @@ def escaped(text: str, *, explicit: bool = False, in_link: bool = False) -> str:
         text = _MARKUP.sub(_escape, text)
         if in_link:
             text = re.sub(r"(?<!\\)([\[\]])", r"\\\1", text)
-    return _spaces_as_references(text)
+    # Blanks other than the usual ones become references, so that they are seen.
+    if text.isascii():
+        return text
+    text = text.replace("\xa0", "&nbsp;")
+    return "".join(f"&#{ord(one)};" if one.isspace() and not one.isascii() else one for one in text)
 
 
 def heading_text(title: str) -> str:
@@ -282,25 +286,6 @@ def _escape(found: re.Match[str]) -> str:
 
 def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
-
-
-def _spaces_as_references(text: str) -> str:
-    """Return a text with blanks other than the usual ones as references, so that they are seen."""
-    if text.isascii():
-        return text
-    text = text.replace("\xa0", "&nbsp;")
-    return "".join(f"&#{ord(one)};" if one.isspace() and not one.isascii() else one for one in text)
-
-
-def _guarded(text: str) -> str:
-    """Escape the starts of lines that would be other blocks."""
-    lines = [line.strip(" ") for line in text.split("\n")]
-    return "\n".join(
-        _STARTS.sub(lambda found: f"{found['number'] or ''}\\", line, count=1)
-        if _STARTS.match(line)
-        else line
-        for line in lines
-    )
 
 
 def _flanks(before: str, content: str, after: str, mark: str) -> bool:
@@ -438,7 +423,14 @@ class MarkdownWriter:
     def _paragraph(self, nodes: Sequence[Node]) -> str:
         if _is_macro(nodes, "toc"):
             return "[TOC]"
-        text = _guarded(self._inline(nodes).strip(" \n"))
+        # escape the starts of lines that would be other blocks
+        lines = [line.strip(" ") for line in self._inline(nodes).strip(" \n").split("\n")]
+        text = "\n".join(
+            _STARTS.sub(lambda found: f"{found['number'] or ''}\\", line, count=1)
+            if _STARTS.match(line)
+            else line
+            for line in lines
+        )
         if not text:
             raise _NoWords
         return wrapped(text, self._style.width)
@@ -723,9 +715,11 @@ class MarkdownWriter:
         tag = name if is_formatted else _SPANS.get(attributes.get("style", ""), "")
         if not tag or not (is_formatted or (name == "span" and len(attributes) == 1)):
             return inline_passage(source_of(element))
-        note = self._reference(element) if name == "sup" else None
-        if note is not None:
-            return note
+        if name == "sup":  # of a footnote
+            links = [one for one in element.elements if one.name == "ac:link"]
+            note = links[0].attributes.get("ac:anchor", "") if len(links) == 1 else ""
+            if note in self._notes:
+                return f"[^{self._notes[note]}]"
         text = self._inline(element.children, in_link=in_link, in_cell=in_cell)
         return self._formatted(tag, text, before, after)
 
@@ -747,12 +741,6 @@ class MarkdownWriter:
         if mark and not self._explicit and _flanks(before, text, after, mark):
             return f"{blanks[0]}{mark}{text}{mark}{blanks[1]}"
         return f"{blanks[0]}<{tag}>{text}</{tag}>{blanks[1]}"
-
-    def _reference(self, element: StorageElement) -> str | None:
-        """Return the reference to a footnote that an element is, or None."""
-        links = [one for one in element.elements if one.name == "ac:link"]
-        name = links[0].attributes.get("ac:anchor", "") if len(links) == 1 else ""
-        return f"[^{self._notes[name]}]" if name in self._notes else None
 
     def _code_span(self, element: StorageElement, *, in_cell: bool) -> str:
         text = "".join(node for node in element.children if isinstance(node, str))

@@ -427,7 +427,10 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
         unsupported: list[str] = []
         given = entry.permissions or ()
         if self._reports and self._spaces.in_cloud:
-            held = [_without_mail(one) for one in given]
+            held = [
+                replace(one, operations=[name for name in one.operations if name != _DELETE_MAIL])
+                for one in given
+            ]
             if held != [*given]:
                 unsupported.append(f"Confluence Cloud has no operation {_DELETE_MAIL}")
                 entry = replace(entry, permissions=[one for one in held if one.operations])
@@ -564,11 +567,6 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
 
     def predict(self, item: Item[SpaceEntry, Any]) -> None:
         self._task.predictions.follow(self.noun, item.entry.key, item.plan.action)
-
-
-def _without_mail(permission: SpacePermission) -> SpacePermission:
-    kept = [name for name in permission.operations if name != _DELETE_MAIL]
-    return replace(permission, operations=kept)
 
 
 def _granted(made: Plan) -> Permissions:

@@ -192,7 +192,26 @@ class MarkdownTree:
                 " hand",
             ) from None
         if present.title != page.title:
-            merged = self._retitled(page, merged, present.title, with_title)
+            prefix = self.options.title_prefix
+            if not present.title.startswith(prefix):
+                message = f"the title '{present.title}' does not begin with the title_prefix"
+                raise ToolchainError("failed", f"{message} '{prefix}'")
+            title = present.title.removeprefix(prefix)
+            heading = self._converted[1].sources[page.source.key].heading
+            given = split_front_matter(merged)
+            if heading is not None:  # it changes too, also if it is left out of the page
+                name, document = title_of(heading), parse_markdown(given.text.lstrip(_MARK))
+                first = document.title() if given.title is None else next(document.headings(), None)
+                lines = merged.split("\n")
+                at = first.line - 1 if first is not None and title_of(first) == name else None
+                changed = None if at is None else _heading(lines, at, title)
+                if at is None or changed is None:
+                    message = f"{place}: the heading '{name}' is its title: change it by hand"
+                    raise ToolchainError("failed", message)
+                lines[at] = changed
+                merged = "\n".join(lines)
+            if heading is None or given.title is not None:
+                merged = with_title(merged, title)
         self._require_same(page, merged, present, texts, new)
         return merged.replace("\n", "\r\n") if is_crlf else merged, new
 
@@ -219,34 +238,6 @@ class MarkdownTree:
                 message = f"{page.source.place}: the new attachment '{name}' would replace {path}"
                 raise ToolchainError("failed", f"{message}, which has another content")
         return found
-
-    def _retitled(
-        self, page: WantedPage, text: str, title: str, with_title: Callable[[str, str], str]
-    ) -> str:
-        """Return the text of a page with another title, where the file has its title.
-
-        A heading that is left out of the page changes too. Raises `failed` for a heading of several
-        lines or in HTML.
-        """
-        place, prefix = page.source.place, self.options.title_prefix
-        if not title.startswith(prefix):
-            message = f"the title '{title}' does not begin with the title_prefix '{prefix}'"
-            raise ToolchainError("failed", message)
-        title = title.removeprefix(prefix)
-        heading = self._converted[1].sources[page.source.key].heading
-        front = split_front_matter(text)
-        if heading is not None:
-            name, document = title_of(heading), parse_markdown(front.text.lstrip(_MARK))
-            first = document.title() if front.title is None else next(document.headings(), None)
-            lines = text.split("\n")
-            line = first.line - 1 if first is not None and title_of(first) == name else None
-            written = None if line is None else _heading(lines, line, title)
-            if line is None or written is None:
-                message = f"{place}: the heading '{name}' is its title: change it by hand"
-                raise ToolchainError("failed", message)
-            lines[line] = written
-            text = "\n".join(lines)
-        return text if heading is not None and front.title is None else with_title(text, title)
 
     def _merger(
         self,

@@ -300,7 +300,22 @@ class WantedPages:
             require_markdown()
         read = [page for source in self._folder.pages.values() if (page := self._read(source))]
         read = self._with_unique_titles(read) if self._options.unique_titles == "folder" else read
-        self._reject_duplicates(read)
+        seen: dict[str, str] = {}
+        for page in read:
+            path = page.source.place
+            other = seen.setdefault(title_key(page.title), path)
+            if other != path:
+                cure = "give one of them a title in its front matter"
+                if page.source.file is None:
+                    cure = f"give the folder an index.md with a title ({path}index.md)"
+                cure += (
+                    ""
+                    if self._options.unique_titles == "folder"
+                    else ", or set unique_titles to folder"
+                )
+                self._problems.append(
+                    f"{path}:1: the title '{page.title}' is also used by {other}: {cure}"
+                )
         wanted = list(self._converted({page.source.key: page for page in read}))
         problems = list(dict.fromkeys(self._problems))
         if not problems:
@@ -397,24 +412,6 @@ class WantedPages:
             more = f" ({place})" if times[key] > 1 else ""
             unique.append(replace(page, title=f"{page.title}{more}"))
         return unique
-
-    def _reject_duplicates(self, pages: Sequence[_ReadPage]) -> None:
-        seen: dict[str, str] = {}
-        for page in pages:
-            path = page.source.place
-            other = seen.setdefault(title_key(page.title), path)
-            if other != path:
-                cure = "give one of them a title in its front matter"
-                if page.source.file is None:
-                    cure = f"give the folder an index.md with a title ({path}index.md)"
-                cure += (
-                    ""
-                    if self._options.unique_titles == "folder"
-                    else ", or set unique_titles to folder"
-                )
-                self._problems.append(
-                    f"{path}:1: the title '{page.title}' is also used by {other}: {cure}"
-                )
 
     # -- converting ----------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ spaces and restrictions.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Annotated, Any, ClassVar, Literal
@@ -216,7 +216,22 @@ class WikiExportOperation(ServiceExport):
             return None
         src = next(iter(files)).rpartition("/")[0]
         if self._options.format == "markdown":
-            files = self._in_markdown(layout, files, read, state)
+            held = {
+                one.page.id: MarkdownPage(
+                    one.page,
+                    layout.paths[one.page.id],
+                    one.labels,
+                    listed_of(one.files or PageFiles(), one.page.body or ""),
+                )
+                for one in read
+                if one.page.id in layout.paths
+            }
+
+            def leave_out(title: str, reason: str) -> None:
+                state.leave_out("markdown", title, f"{reason}, so it is written in storage format")
+
+            attachments = self._options.attachments
+            files = MarkdownTree(held, files, space, attachments, leave_out).written()
         state.files.update(files)
         entry: dict[str, Any] = {"src": src, "space": space, "mark": False}
         entry["attachments"] = self._options.attachments
@@ -260,32 +275,6 @@ class WikiExportOperation(ServiceExport):
             "body": body,
             "changed_by": author_of(page).by,
         }
-
-    def _in_markdown(
-        self,
-        layout: TreeLayout,
-        files: dict[str, str | FileContent],
-        read: Sequence[_ExportedPage],
-        state: ServiceState,
-    ) -> dict[str, str | FileContent]:
-        """Return the files of a tree, with pages of Markdown where it holds them."""
-        pages = {
-            one.page.id: MarkdownPage(
-                one.page,
-                layout.paths[one.page.id],
-                one.labels,
-                listed_of(one.files or PageFiles(), one.page.body or ""),
-            )
-            for one in read
-            if one.page.id in layout.paths
-        }
-
-        def leave_out(title: str, reason: str) -> None:
-            state.leave_out("markdown", title, f"{reason}, so it is written in storage format")
-
-        space = str(layout.tree.root.space)
-        attachments = self._options.attachments
-        return MarkdownTree(pages, files, space, attachments, leave_out).written()
 
     def _add_restrictions(self, space: str, exported: _ExportedPage, state: ServiceState) -> None:
         title, rights = exported.page.title, exported.rights

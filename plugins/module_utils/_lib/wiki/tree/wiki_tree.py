@@ -233,7 +233,9 @@ class WikiTreeOperation:
             options = replace(options, parent_id=parent)
         wanted = WantedPages(folder, options, task.warn).all()
         if options.accounts:
-            wanted = [self._with_accounts(page, options.accounts) for page in wanted]
+            in_cloud, accounts = self._client.is_in_cloud, options.accounts
+            bodies = (with_accounts(page.body, accounts, in_cloud=in_cloud) for page in wanted)
+            wanted = [replace(page, body=body) for page, body in zip(wanted, bodies, strict=True)]
         reader = TreeReader(self._client, options.space, options.parallel, task.progress)
         planner = TreePlanner(self._client, reader, options, self._restrictions, task.warn)
         tree, pages = planner.plans(wanted)
@@ -245,7 +247,17 @@ class WikiTreeOperation:
         more = {"drafts": folder.drafts, **unreferenced(folder, wanted), "edited": edits}
         deleted = {plan.page.id for plan in gone if plan.page is not None}
         left = without_file(tree, pages, marked=options.mark)
-        more["without_file"] = self._without_file([page for page in left if page.id not in deleted])
+        left = [page for page in left if page.id not in deleted]
+        if left and options.mark and not options.prune:
+            titles = listed([page.title for page in left])
+            count = f"{len(left)} pages" if len(left) > 1 else "1 page"
+            task.warn(
+                f"{count} of the tree without a file stay on the wiki ({titles}): set prune to move"
+                " them to the trash"
+            )
+        more["without_file"] = [
+            {"id": page.id, "title": page.title, "url": page.url} for page in left
+        ]
         state = _TreeState(pages, gone, action, more, options)
         refused = [index for index, plan in enumerate(state.changed) if plan.error is not None]
         for index in left_out(state.changed, refused):
@@ -273,21 +285,6 @@ class WikiTreeOperation:
             elif self._options.on_edit == "warn":
                 self._task.warn(f"{message}, and the task replaces this edit")
         return [plan.edit() for plan in edited]
-
-    def _without_file(self, pages: Sequence[Page]) -> list[dict[str, Any]]:
-        """Return the pages that have no file. Warn of those that the tree wrote."""
-        if pages and self._options.mark and not self._options.prune:
-            titles = listed([page.title for page in pages])
-            count = f"{len(pages)} pages" if len(pages) > 1 else "1 page"
-            self._task.warn(
-                f"{count} of the tree without a file stay on the wiki ({titles}): set prune to move"
-                " them to the trash"
-            )
-        return [{"id": page.id, "title": page.title, "url": page.url} for page in pages]
-
-    def _with_accounts(self, page: WantedPage, accounts: Mapping[str, str]) -> WantedPage:
-        in_cloud = self._client.is_in_cloud
-        return replace(page, body=with_accounts(page.body, accounts, in_cloud=in_cloud))
 
     def _full_plan(self, state: _TreeState) -> Plan:
         """Return the plan of the task, with the result and the diff of all pages."""
