@@ -68,25 +68,16 @@ class Interface:
 
     def __init__(self, service: str) -> None:
         data = yaml.safe_load((ROOT / "tools" / "interfaces.yml").read_text("utf-8"))
-        both = [data["all"], data[service]]
-        (
-            self.values,
-            self.counts,
-            self.versions,
-            self.queries,
-            self.headers,
-            self.segments,
-            words,
-        ) = (
-            frozenset(name for part in both for name in part.get(key, ()))
-            for key in ("values", "counts", "versions", "queries", "headers", "segments", "words")
-        )
-        self.names = words | frozenset(_names(service))
-        routes = (
-            importlib.import_module(f"sandbox.{service}").SERVICE(Context(Store(None))).routes()
-        )
-        paths = {re.sub(r"{\w+:path}", "{*}", route.path) for route in routes}
-        paths.update(data[service].get("paths", ()))
+
+        def listed(key: str) -> frozenset[str]:
+            return frozenset({*data["all"].get(key, ()), *data[service].get(key, ())})
+
+        self.values, self.counts, self.versions = map(listed, ("values", "counts", "versions"))
+        self.queries, self.headers, self.segments = map(listed, ("queries", "headers", "segments"))
+        self.names = listed("words") | frozenset(_names(service))
+        played = importlib.import_module(f"sandbox.{service}").SERVICE(Context(Store(None)))
+        paths = {re.sub(r"{\w+:path}", "{*}", route.path) for route in played.routes()}
+        paths |= listed("paths")
         self._paths = [path.split("/")[1:] for path in sorted(paths)]
         self._has_jobs = service == "ci"
 
@@ -157,7 +148,7 @@ class Pseudonyms:
         prefix: str,
         private: Collection[str] = (),
     ) -> None:
-        self.interface, self._url = interface, url.rstrip("/")
+        self.interface, self._url, self._prefix = interface, url.rstrip("/"), prefix
         self._random = random.SystemRandom()
         self._days = -self._random.randint(500, 3000)
         self._made: dict[str, str] = {}
@@ -165,14 +156,12 @@ class Pseudonyms:
         #: The values that were replaced, by kind, and the numbers of those that were left out.
         self.replaced: dict[str, set[str]] = {kind: set() for kind in _KINDS}
         self.left_out: Counter[str] = Counter()
-        digests = (
-            hashlib.new(kind, one.encode()) for one in own for kind in ("md5", "sha1", "sha256")
-        )
-        self._own = {*own, *(digest.hexdigest() for digest in digests), "true", "false"}
+        self._own = {*own, "true", "false"}
+        for kind in ("md5", "sha1", "sha256"):
+            self._own |= {hashlib.new(kind, one.encode()).hexdigest() for one in own}
         self._names = self.interface.names | self._own
         self._private = {word for each in private for word in re.findall(r"\w+|\S+", each)}
         self._parts = re.compile(rf"{re.escape(prefix)}|{_DATE}{_TIME}|[^\W_]+|[^\x00-\x7f]")
-        self._prefix = prefix
 
     # strings
 
@@ -199,7 +188,10 @@ class Pseudonyms:
         if part in (self._prefix, "md5", "sha1", "sha256"):
             return part
         if re.match(_DATE, part):
-            return self._moved(part[:10]) + part[10:]
+            moved = "2000-01-01"
+            with suppress(ValueError, OverflowError):
+                moved = str(date.fromisoformat(part[:10]) + timedelta(days=self._days))
+            return moved + part[10:]
         if not part.isalnum():
             return "\u2022"
         key = part.lower() if part.isascii() else part
@@ -216,7 +208,7 @@ class Pseudonyms:
         letters = "bcdf" if _DIGEST.fullmatch(word) else "bcdfghjklmnpqrstvwxz"
         digits = "0123456789"
         pools = [
-            "\u00f8" if not one.isascii() else letters if one.isalpha() else digits for one in word
+            (letters if one.isalpha() else digits) if one.isascii() else "\u00f8" for one in word
         ]
         if word[0] in digits[1:]:  # a number stays one of this length
             pools[0] = digits[1:]
@@ -227,21 +219,17 @@ class Pseudonyms:
         self._taken.add(made)
         return made
 
-    def _moved(self, day: str) -> str:
-        try:
-            return str(date.fromisoformat(day) + timedelta(days=self._days))
-        except (ValueError, OverflowError):
-            return "2000-01-01"
-
     # values and their places
 
     def value(self, value: Any, name: str = "") -> Any:
         """Replace a value in JSON. `name` is the member that it belongs to."""
         if isinstance(value, Mapping):
             known = self.interface.values | self.interface.versions
-            longer = {key: f"{name}.{key}" for key in value}
-            names = {key: long if long in known else key for key, long in longer.items()}
-            return {self.name(key): self.value(each, names[key]) for key, each in value.items()}
+            made = {}
+            for key, each in value.items():
+                place = f"{name}.{key}"
+                made[self.name(key)] = self.value(each, place if place in known else key)
+            return made
         if isinstance(value, list | tuple):
             return [self.value(each, name) for each in value]
         if value is None or isinstance(value, bool):
@@ -281,9 +269,8 @@ class Pseudonyms:
             return self._expression(text)
         if name in ("header.date", "header.last-modified"):
             with suppress(ValueError):
-                return format_datetime(
-                    parsedate_to_datetime(text) + timedelta(self._days), usegmt=True
-                )
+                moved = parsedate_to_datetime(text) + timedelta(self._days)
+                return format_datetime(moved, usegmt=True)
         if re.match(r"https?://\S+$", text):
             return self._url_of(text)
         if re.match(r"/\S*$", text):
@@ -296,12 +283,10 @@ class Pseudonyms:
     def _is_kept(self, text: str, name: str) -> bool:
         """Return whether the interface defines the value of a member."""
         interface = self.interface
-        version = _VERSION.fullmatch(text) if name in interface.versions else None
-        return (
-            (name in interface.values and text in interface.names)
-            or (name in interface.counts and text.isdigit())
-            or (version is not None and (version[1] is None or version[1] in interface.names))
-        )
+        if name in interface.versions and (version := _VERSION.fullmatch(text)):
+            return version[1] is None or version[1] in interface.names
+        is_name = name in interface.values and text in interface.names
+        return is_name or (name in interface.counts and text.isdigit())
 
     def _url_of(self, text: str) -> str:
         rest = text.removeprefix(self._url)
@@ -317,8 +302,7 @@ class Pseudonyms:
         """Replace the segments of a path, and its query, that the interface does not define."""
         path, mark, query = text.partition("?")
         segments = path.split("/")[1:]
-        defined = self.interface.defines(segments)
-        pairs = zip(segments, defined, strict=True)
+        pairs = zip(segments, self.interface.defines(segments), strict=True)
         made = "".join(f"/{one if kept else self._segment(one)}" for one, kept in pairs)
         return f"{made}{mark}{self.query(query)}"
 
