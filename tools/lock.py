@@ -18,7 +18,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 FILE = _ROOT / "requirements-dev.txt"
 _PIN = re.compile(r"(?P<name>[a-z0-9-]+)==(?P<version>[0-9][0-9a-z.]*)(?: ; .+?)?(?: \\)?")
 _HASH = re.compile(r"    --hash=sha256:[0-9a-f]{64}(?: \\)?")
-_ASKED = re.compile(r" +# +(?:via)?(?P<by>.*)")
+_ASKED = re.compile(r"(?m)^ +# +(?:via)?(.*)")
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,15 @@ def read(text: str) -> list[Entry]:
 
     :raises ValueError: a line is neither a pin nor a hash nor a comment
     """
-    blocks = re.split(r"\n(?! |#)", text.removesuffix("\n"))
-    return [_entry(block.splitlines()) for block in blocks]
+    entries = []
+    for block in re.split(r"\n(?! |#)", text.removesuffix("\n")):
+        first, *more = [line for line in block.splitlines() if not line.lstrip().startswith("#")]
+        pin = _PIN.fullmatch(first)
+        if not pin or not more or not all(map(_HASH.fullmatch, more)):
+            raise ValueError(f"the lock file pins no package with hashes here: {first}")
+        asked = {found.strip() for found in _ASKED.findall(block)} - {""}
+        entries.append(Entry(pin["name"], pin["version"], (first, *more), frozenset(asked)))
+    return entries
 
 
 def needed(entries: Iterable[Entry], askers: Collection[str]) -> list[Entry]:
@@ -53,15 +60,6 @@ def needed(entries: Iterable[Entry], askers: Collection[str]) -> list[Entry]:
     return [entry for entry in listed if entry.name in wanted]
 
 
-def _entry(block: list[str]) -> Entry:
-    pin = _PIN.fullmatch(block[0])
-    lines = [line for line in block if not line.lstrip().startswith("#")]
-    if pin is None or len(lines) < 2 or not all(map(_HASH.fullmatch, lines[1:])):
-        raise ValueError(f"the lock file pins no package with hashes here: {block[0]}")
-    asked = {found["by"].strip() for found in map(_ASKED.fullmatch, block) if found}
-    return Entry(pin["name"], pin["version"], tuple(lines), frozenset(asked - {""}))
-
-
 def included(file: str) -> Iterator[str]:
     """Yield `-r FILE` for a requirement file of the checkout and for the files that it includes."""
     yield f"-r {file}"
@@ -70,12 +68,6 @@ def included(file: str) -> Iterator[str]:
             yield from included(line.removeprefix("-r "))
 
 
-def main() -> None:
-    """Print the entries that the requirement file of the command line needs."""
-    askers = set(included(sys.argv[1]))
-    for entry in needed(read(FILE.read_text(encoding="utf-8")), askers):
-        print("\n".join(entry.lines))
-
-
 if __name__ == "__main__":
-    main()
+    for needed_entry in needed(read(FILE.read_text(encoding="utf-8")), {*included(sys.argv[1])}):
+        print(*needed_entry.lines, sep="\n")

@@ -37,20 +37,26 @@ def files(module: str, package: str = "") -> dict[Path, str]:
     # as other modules of the same first word, such as artifact_copy
     services = {name.partition("_")[0]: one.service_name for name, one in DESCRIPTORS.items()}
     service = services.get(first) or first
-    package, is_info = package or service, module.endswith("_info")
+    package, prefix = package or service, "info_" if module.endswith("_info") else ""
     galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))
+    dots = "." * len(package.split("/"))
     values = {
         "module": module,
         "service": service,
         "camel": "".join(word.capitalize() for word in module.split("_")),
         "noun": rest.removesuffix("_info"),
-        "info": ".info" if is_info else "",
+        "info": ".info" if prefix else "",
         "package": package.replace("/", "."),
-        "dots": "." * (len(package.split("/")) + 1),
+        "dots": f"{dots}.",
         "version": galaxy["version"],
-        **_access(service, "." * len(package.split("/"))),
+        "client": f"from {dots}service import SERVICE\n",
+        "transport": "task.transport()",
+        "permissions": "names in tests/helpers/permissions.py",
     }
-    prefix = "info_" if is_info else ""
+    if service == "ci":  # requests that write need a crumb, which the client sends
+        values["client"] = f"from {dots}client import server_of\n{values['client']}"
+        values["transport"] = "server_of(task)"
+        values["permissions"] = "constants of ci/client.py"
     places = {
         "module.py": f"plugins/modules/{module}.py",
         f"{prefix}operation.py": f"plugins/module_utils/_lib/{package}/{module}.py",
@@ -58,22 +64,12 @@ def files(module: str, package: str = "") -> dict[Path, str]:
         "test.py": f"tests/unit/{service}/test_{module}.py",
         "fragment.yml": f"changelogs/fragments/{module.replace('_', '-')}.yml",
     }
-    written = {}
-    for name, path in places.items():
-        text = (_TEMPLATES / f"{name}.template").read_text(encoding="utf-8")
-        written[Path(path)] = Template(text).substitute(values)
-    return written
-
-
-def _access(service: str, service_package: str) -> dict[str, str]:
-    """Return how an operation reaches its server, and which names its permissions have."""
-    found = f"from {service_package}service import SERVICE\n"
-    if service == "ci":  # requests that write need a crumb, which the client sends
-        client = f"from {service_package}client import server_of\n{found}"
-        names = "constants of ci/client.py"
-        return {"client": client, "transport": "server_of(task)", "permissions": names}
-    names = "names in tests/helpers/permissions.py"
-    return {"client": found, "transport": "task.transport()", "permissions": names}
+    return {
+        Path(path): Template(
+            (_TEMPLATES / f"{name}.template").read_text(encoding="utf-8")
+        ).substitute(values)
+        for name, path in places.items()
+    }
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -48,21 +48,10 @@ def _pip(*arguments: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def _pip_settings() -> dict[str, str]:
-    """Return the current settings of pip: its files, environment variables, cache and proxy."""
-    settings = {"cache-dir": _pip("cache", "dir").strip(), "quiet": "1"}
-    proxy = os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy")
-    if proxy:
-        settings["proxy"] = proxy
-    for line in _pip("config", "list").splitlines():
-        key, value = line.split("=", 1)
-        section, name = key.rsplit(".", 1)
-        if section in ("global", "install", ":env:"):
-            settings[name] = ast.literal_eval(value)
-    return settings
-
-
 def _make_home(home: Path) -> None:
+    """Write a home folder with a copy of pip and the current settings of pip: its files,
+    environment variables, cache and proxy.
+    """
     cache = home / ".ansible" / "test" / "cache"
     cache.mkdir(parents=True)
     _ENVIRONMENTS.mkdir(exist_ok=True)
@@ -71,45 +60,42 @@ def _make_home(home: Path) -> None:
     sources = [str(packages / "pip"), *map(str, packages.glob("pip-*.dist-info"))]
     for name in GET_PIP_NAMES:
         (cache / name).write_text(GET_PIP.format(sources=sources))
+    settings = {"cache-dir": _pip("cache", "dir").strip(), "quiet": "1"}
+    if proxy := os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy"):
+        settings["proxy"] = proxy
+    for line in _pip("config", "list").splitlines():
+        key, value = line.split("=", 1)
+        section, name = key.rsplit(".", 1)
+        if section in ("global", "install", ":env:"):
+            settings[name] = ast.literal_eval(value)
     config = configparser.RawConfigParser()
-    config["global"] = _pip_settings()
-    path = home / ".config" / "pip" / "pip.conf"
-    path.parent.mkdir(parents=True)
-    with path.open("w") as stream:
+    config["global"] = settings
+    (home / ".config" / "pip").mkdir(parents=True)
+    with (home / ".config" / "pip" / "pip.conf").open("w") as stream:
         config.write(stream)
-
-
-def _unpack_archive(collections: Path) -> Path:
-    """Unpack the archive below `collections`, as users get it, without the collection's tests."""
-    collection = collections / tree.COLLECTION
-    with tempfile.TemporaryDirectory(prefix="toolchain-sanity-") as folder:
-        packed = build.pack_as_ansible_does(tree.ROOT, Path(folder))
-        collection.mkdir(parents=True)
-        # Debian's Python 3.11 has no filter for extractall; newer versions warn about its default
-        subprocess.run(["tar", "--extract", "--file", str(packed)], cwd=collection, check=True)
-    return collection
-
-
-def _search_path() -> str:
-    """Return PATH without the shims of pyenv, which may stand for missing interpreters."""
-    folders = [str(Path(sys.executable).parent), *os.environ["PATH"].split(os.pathsep)]
-    return os.pathsep.join(folder for folder in folders if Path(folder).name != "shims")
 
 
 def main() -> int:
     """Return the exit status of ansible-test."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    program = str(Path(sys.executable).parent / "ansible-test")
-    command = [sys.executable, program, "sanity", "--local", "--python", version, "--color", "no"]
-    arguments = sys.argv[1:]
-    if "--brief" in arguments:
-        arguments.remove("--brief")
-        arguments += [part for name in _ELSEWHERE for part in ("--skip-test", name)]
-    command += arguments
+    programs = Path(sys.executable).parent
+    command = [sys.executable, str(programs / "ansible-test"), "sanity", "--local"]
+    command += ["--python", version, "--color", "no"]
+    for argument in sys.argv[1:]:
+        skipped = [word for name in _ELSEWHERE for word in ("--skip-test", name)]
+        command += skipped if argument == "--brief" else [argument]
+    # the shims of pyenv may stand for missing interpreters
+    folders = [str(programs), *os.environ["PATH"].split(os.pathsep)]
+    path = os.pathsep.join(folder for folder in folders if Path(folder).name != "shims")
     with tempfile.TemporaryDirectory(prefix="toolchain-sanity-") as home:
         _make_home(Path(home))
-        collection = _unpack_archive(Path(home) / "collections")
-        environment = {**os.environ, "HOME": home, "PATH": _search_path()}
+        # as users get it, without the collection's tests
+        packed = build.pack_as_ansible_does(tree.ROOT, Path(home, "dist"))
+        collection = Path(home, "collections", tree.COLLECTION)
+        collection.mkdir(parents=True)
+        # Debian's Python 3.11 has no filter for extractall; newer versions warn about its default
+        subprocess.run(["tar", "--extract", "--file", str(packed)], cwd=collection, check=True)
+        environment = {**os.environ, "HOME": home, "PATH": path}
         return subprocess.run(command, check=False, cwd=collection, env=environment).returncode
 
 
