@@ -19,15 +19,11 @@ from tools.tree import ROOT, make_importable
 
 make_importable()
 
-from ansible_collections.delivery.toolchain.plugins.doc_fragments.connection import (  # noqa: E402
+from ansible_collections.delivery.toolchain.plugins.doc_fragments.connection import (
     ModuleDocFragment,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import (  # noqa: E402
-    options,
-)
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import (  # noqa: E402
-    SERVICES,
-)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import options
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 
 _HEAD = """\
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -166,11 +162,11 @@ def _release_variables() -> dict[str, Mapping[str, Any]]:
                     found.setdefault(variable, known[name])
         for module in [key for key in task if key.startswith("delivery.toolchain.")]:
             for variable in re.findall(r"\brelease_\w+", str(task.get("loop", "")))[:1]:
-                entry = {"type": "list", "description": f"Entries are options of {module}."}
-                found.setdefault(variable, entry)
+                about = f"Entries are options of {module}."
+                found.setdefault(variable, {"type": "list", "description": about})
             for variable in re.findall(r"\b(release_\w+)\.", str(task[module]))[:1]:
-                options = {"type": "dict", "description": f"Options of {module}."}
-                found.setdefault(variable, options)
+                about = f"Options of {module}."
+                found.setdefault(variable, {"type": "dict", "description": about})
     return {name: option for name, option in found.items() if name not in _NOT_ASKED}
 
 
@@ -182,35 +178,30 @@ def _tasks(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _question(variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
     """Return the question for a variable; a value that is not a string is parsed as YAML."""
-    kind, choices = _kind(option)
+    # raw: a path in surveys, else also a mapping
+    kinds = {"int": "integer", "float": "float", "str": "text", "path": "text", "raw": "text"}
+    kind, choices = kinds.get(option["type"], "textarea"), []
+    if option["type"] == "bool":
+        kind, choices = "multiplechoice", ["true", "false"]
+    elif kind == "text" and option.get("choices"):
+        kind, choices = "multiplechoice", [str(choice) for choice in option["choices"]]
     text = " ".join(_plain(each) for each in role_readme.texts(option["description"]))
     if kind == "textarea":
         text = f"{text} A text in YAML."
     if option.get("options"):
         text = f"{text} Keys of an entry: {', '.join(option['options'])}."
-    is_text = kind in ("text", "textarea")
+    limits = (0, _LONGEST) if kind in ("text", "textarea") else (None, None)
     return {
         "question_name": _label(variable),
         "question_description": text,
         "required": False,
         "type": kind,
         "variable": f"survey_{variable}",
-        "min": 0 if is_text else None,
-        "max": _LONGEST if is_text else None,
+        "min": limits[0],
+        "max": limits[1],
         "default": "",
         "choices": choices,
     }
-
-
-def _kind(option: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the type of a question, and its choices."""
-    if option["type"] == "bool":
-        return "multiplechoice", ["true", "false"]
-    if option["type"] in ("str", "path", "raw"):  # raw: a path in surveys, else also a mapping
-        choices = [str(choice) for choice in option.get("choices", [])]
-        return ("multiplechoice" if choices else "text"), choices
-    kinds = {"int": "integer", "float": "float"}
-    return kinds.get(option["type"], "textarea"), []
 
 
 def _label(name: str) -> str:

@@ -7,7 +7,7 @@ from tools import tree
 
 tree.make_importable()
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.descriptors import (  # noqa: E402 (made importable above)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.descriptors import (
     descriptor_of,
 )
 

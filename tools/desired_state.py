@@ -15,9 +15,7 @@ from tools import role_readme, tree
 
 tree.make_importable()
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (  # noqa: E402 (made importable above)
-    kinds,
-)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import kinds
 
 _ROLE = tree.ROOT / "roles" / kinds.ROLE
 FOLDER = _ROLE / "files"

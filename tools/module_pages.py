@@ -15,10 +15,10 @@ from tools import tree
 from tools.reference import SERVICES
 
 tree.make_importable()
-from ansible_collections.delivery.toolchain.plugins.doc_fragments.connection import (  # noqa: E402
+from ansible_collections.delivery.toolchain.plugins.doc_fragments.connection import (
     ModuleDocFragment,
 )
-from tests.helpers import playbook  # noqa: E402 (imports plugins)
+from tests.helpers import playbook
 
 _MODULES = tree.ROOT / "plugins" / "modules"
 _FRAGMENT = "delivery.toolchain.connection."

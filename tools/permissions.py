@@ -18,9 +18,7 @@ from tools.tree import ROOT
 
 tree.make_importable()
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (  # noqa: E402 (made importable above)
-    kinds,
-)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import kinds
 
 PAGE = ROOT / "docs" / "permissions.md"
 #: The names of permissions in the products, by service. Those of the CI server follow from their

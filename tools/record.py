@@ -12,7 +12,7 @@ from tools import tree
 
 tree.make_importable()
 
-from tests.helpers import browser, drift_page  # noqa: E402 (made importable above)
+from tests.helpers import browser, drift_page
 
 PICTURES = tree.ROOT / "docs" / "pictures"
 

@@ -24,12 +24,10 @@ from tools.tree import ROOT
 
 tree.make_importable()
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (  # noqa: E402 (made importable above)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
     typed_options,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (  # noqa: E402 (made importable above)
-    kinds,
-)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import kinds
 
 MODULES = "ansible_collections.delivery.toolchain.plugins.modules"
 FILE = ROOT / "roles" / "desired_state" / "meta" / "argument_specs.yml"

@@ -27,7 +27,6 @@ OPTIONS = """\
         default: []
         options: {}
 """
-READ = '"FILL_IN").json()'
 
 
 class Trial:
@@ -101,7 +100,6 @@ def test_check_lists_the_gaps_of_an_empty_module(trial: Trial) -> None:
     assert others == {
         f"no witness confirms wiki_label.read: {witness}",
         f"no witness confirms wiki_label.create: {witness}",
-        "the sandbox has no route for GET /FILL_IN",
     }
 
 
@@ -144,8 +142,6 @@ def test_row_and_options_add_a_kind_of_the_desired_state(trial: Trial) -> None:
 
 
 def test_check_lists_forgotten_options_and_files(trial: Trial) -> None:
-    # with a read, the write of the empty module runs, too
-    trial.replace(OPERATION, READ, '"rest/api/content/1002/label").json()')
     trial.replace(OPERATION, "    name: str\n", '    name: str\n    colour: str = "red"\n')
     trial.replace(OPERATION, "writes()", 'writes("edit")')
     trial.replace(CASE, "requests:", "request:")
@@ -153,7 +149,6 @@ def test_check_lists_forgotten_options_and_files(trial: Trial) -> None:
     (trial.root / "plugins/action/wiki_label.py").unlink()
     others = trial.missing()[1]
     assert {
-        "the sandbox has no route for POST /FILL_IN",
         "option colour has no test: none of the module names it",
         "no fragment in changelogs/fragments names the module",
         "plugins/action/wiki_label.py is stale: run python -m tools.generated",
@@ -165,9 +160,6 @@ def test_check_lists_forgotten_options_and_files(trial: Trial) -> None:
     assert [line for line in others if line.startswith(unknown)]
 
 
-def test_broken_module_is_reported(trial: Trial) -> None:
-    trial.replace(OPERATION, "name = self._options.name", "name = 1 / 0")
-    broken = "the first step of the case breaks the module: ZeroDivisionError: division by zero"
-    assert broken in trial.missing()[1]
+def test_missing_case_is_reported(trial: Trial) -> None:
     (trial.root / CASE).unlink()
     assert trial.missing() == (set(), {f"{CASE} is missing"})
