@@ -80,7 +80,7 @@ bench:
 # RECORD names a file for all exchanges, without anything private; it needs PRODUCT='Jira 10.3.1'.
 acceptance:
 	@tools/setup demo
-	@$(VENV_PYTHON) -m tools.acceptance $(SERVICE) $(URL) $(WRITE) $(VALUES) \
+	@$(VENV_PYTHON) -m tests.acceptance.run $(SERVICE) $(URL) $(WRITE) $(VALUES) \
 		$(if $(RECORD),--record '$(RECORD)' --product '$(PRODUCT)')
 
 specs:

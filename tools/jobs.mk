@@ -96,7 +96,7 @@ ansible-lint:
 	$(call run,ansible-lint --offline --config-file .ansible-lint)
 docs:
 	$(call run,sh -c 'python -m tools.docs $(OUT)/$@/site && \
-		python -m tools.docs_search $(OUT)/$@/site')
+		python -m tests.integration.documentation.site_search $(OUT)/$@/site')
 # The job docs reads the same pages, with warnings as errors, so that rstcheck finds nothing more.
 antsibull-docs:
 	$(call run,antsibull-docs lint-collection-docs --plugin-docs --check-extra-docs-refs \

@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 import requests
 import yaml
 
+from tests.acceptance.pseudonyms import Interface, interface_of, parsed
 from tests.helpers import connections
-from tools.pseudonyms import Interface, interface_of, parsed
 
 _SUITES = Path(__file__).resolve().parents[1] / "acceptance"
 _SAFE = "/$:,;=@!()*'+&"

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.acceptance.pseudonyms import LEFT_OUT, SERVER, Pseudonyms, interface_of
+from tests.acceptance.recordings import record_of
 from tools import tree
-from tools.pseudonyms import LEFT_OUT, SERVER, Pseudonyms, interface_of
-from tools.recordings import record_of
 
 URL = "https://ci.acme-bakery.example/tools"
 PREFIX = "toolchain-acceptance-0a1b2c"
@@ -228,7 +228,7 @@ def test_acceptance_needs_only_the_packages_of_the_demo() -> None:
     blocked = ["pytest", "hypothesis", "jsonschema", "trustme", "jira", "mypy"]
     code = (
         f"import sys; sys.modules.update(dict.fromkeys({blocked!r}))\n"
-        "import tools.acceptance, tools.recordings"
+        "import tests.acceptance.run, tests.acceptance.recordings"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tree.ROOT, check=True)
     recipe = (tree.ROOT / "Makefile").read_text("utf-8").partition("\nacceptance:\n")[2]

@@ -14,9 +14,10 @@ import pytest
 import yaml
 
 from sandbox.client import Sandbox
+from tests.acceptance import recordings
+from tests.acceptance import run as acceptance
+from tests.acceptance.pseudonyms import interface_of
 from tests.helpers import connections, hudson, installed, nginx, registry, replay
-from tools import acceptance, recordings
-from tools.pseudonyms import interface_of
 
 Fresh = Callable[[str], Sandbox]
 REGISTRY = installed.program("docker-registry")

@@ -17,10 +17,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.
     cached_session,
 )
 from sandbox.client import Sandbox
+from tests.acceptance import recordings
+from tests.acceptance import run as acceptance
+from tests.acceptance.pseudonyms import LEFT_OUT, SERVER
 from tests.helpers import connections, exchanges, in_process, replay
 from tests.unit.stub import Reply, Seen, Stub
-from tools import acceptance, recordings
-from tools.pseudonyms import LEFT_OUT, SERVER
 
 Fresh = Callable[[str], Sandbox]
 Record = Mapping[str, Any]

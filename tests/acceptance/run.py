@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Try the modules of a service on a server of your own, and print a table for an issue.
 
-    python -m tools.acceptance wiki https://wiki.example.com --write space=REL
-    python -m tools.acceptance ci https://ci.example.com --record FILE --product 'Jenkins 2.516'
+    python -m tests.acceptance.run wiki https://wiki.example.com --write space=REL
+    python -m tests.acceptance.run ci https://ci.example.com --record FILE --product 'Jenkins 2.516'
 
 Logins come from the environment variables of the service (docs/connections.md). Without `--write`
 only modules that read are run. With it, each object gets a name with a random prefix. It is created
@@ -25,10 +25,11 @@ from typing import Any
 import yaml
 from ansible import release
 
+from tests.acceptance import recordings
 from tests.helpers import exchanges, playbook
-from tools import recordings, tree
+from tools import tree
 
-SUITES = tree.ROOT / "tests" / "acceptance"
+SUITES = Path(__file__).parent
 #: Seconds for all steps of a service.
 _SECONDS = 1800
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Replace everything private in exchanges with a server by pseudonyms of the same shape.
 
-Every word, number and date is replaced, unless `tools/interfaces.yml` or a route of the sandbox
+Every word, number and date is replaced, unless `tests/strangers/interfaces.yml` or a route of the sandbox
 defines it as a part of the interface, or it is a value of the acceptance suite. Pseudonyms have no
 vowels.
 """
@@ -67,7 +67,7 @@ class Interface:
     """
 
     def __init__(self, service: str) -> None:
-        data = yaml.safe_load((ROOT / "tools" / "interfaces.yml").read_text("utf-8"))
+        data = yaml.safe_load((ROOT / "tests" / "strangers" / "interfaces.yml").read_text("utf-8"))
 
         def listed(key: str) -> frozenset[str]:
             return frozenset({*data["all"].get(key, ()), *data[service].get(key, ())})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Compare a recording of `make acceptance` with the sandbox, and keep it as facts and a test.
 
-    python -m tools.recordings FILE
+    python -m tests.acceptance.recordings FILE
 
 This prints the differences, copies the recording to `tests/strangers/recorded`, where a test plays
 it to the modules, and writes docs/interfaces/recordings.md. With `--compare` it only prints.
@@ -23,17 +23,17 @@ import yaml
 from jinja2 import Template
 
 from sandbox.client import Sandbox
+from tests.acceptance.pseudonyms import SERVER, Pseudonyms, interface_of
 from tests.helpers.replay import Comparison, label, members
-from tools.pseudonyms import SERVER, Pseudonyms, interface_of
 from tools.tree import ROOT
 
 KEPT = ROOT / "tests" / "strangers" / "recorded"
-_SUITES = ROOT / "tests" / "acceptance"
+_SUITES = Path(__file__).parent
 PAGE = ROOT / "docs" / "interfaces" / "recordings.md"
 _HEAD = """\
 # Seen on servers
 
-Written by `python -m tools.recordings`; a test compares it. Each section is a
+Written by `python -m tests.acceptance.recordings`; a test compares it. Each section is a
 [recording](../recording.md) of one server, which another test plays to the modules. The mark (w)
 says that this server responded so: the statuses of a request, and the members of its responses.
 `{}` is a segment of a path that names an object. The tables compare with the

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Search the documentation site in Chromium for typical questions.
 
-    python -m tools.docs_search FOLDER
+    python -m tests.integration.documentation.site_search FOLDER
 
 `docs/docsite/questions.yml` names the page that must be among the first three results.
 """
