@@ -182,13 +182,6 @@ def read(given: Any, path_of: Callable[[str], Path], *, required: bool = False) 
         raise DesiredStateError(
             f"{VARIABLE} must be the path of a YAML or CSV file, or a mapping by service"
         )
-    found = _by_service(lines, errors)
-    if errors:
-        raise DesiredStateError("; ".join(errors))
-    return Accounts(found, required)
-
-
-def _by_service(lines: list[Line], errors: list[str]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for line in lines:
         known = found.setdefault(line.service, {})
@@ -207,7 +200,9 @@ def _by_service(lines: list[Line], errors: list[str]) -> dict[str, dict[str, str
                 f"{line.place}: {line.name} of {line.service} is also the account"
                 f" {known[line.name]}: leave one of the two lines"
             )
-    return found
+    if errors:
+        raise DesiredStateError("; ".join(errors))
+    return Accounts(found, required)
 
 
 def _of_mapping(given: Mapping[Any, Any], errors: list[str]) -> Iterator[Line]:

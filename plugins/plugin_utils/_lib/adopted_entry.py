@@ -8,7 +8,7 @@ and no secret: exports leave secrets out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -200,19 +200,16 @@ class _Alignment:
             pairs.append((own, item if own is None else self.value(value[own], item)))
         if self.is_ordered:
             return [item for _own, item in pairs]
-        return _in_order_of_folder(pairs)
-
-
-def _in_order_of_folder(pairs: Sequence[tuple[int | None, Any]]) -> list[Any]:
-    """Return the items in the order of the folder. A new item follows the item before it."""
-    known = sorted((pair for pair in pairs if pair[0] is not None), key=lambda pair: pair[0] or 0)
-    found = list(known)
-    before: tuple[int | None, Any] | None = None
-    for pair in pairs:
-        if pair[0] is None:
-            found.insert(0 if before is None else found.index(before) + 1, pair)
-        before = pair
-    return [item for _own, item in found]
+        # the order of the folder; a new item follows the item before it
+        found = sorted(
+            (pair for pair in pairs if pair[0] is not None), key=lambda pair: pair[0] or 0
+        )
+        before: tuple[int | None, Any] | None = None
+        for pair in pairs:
+            if pair[0] is None:
+                found.insert(0 if before is None else found.index(before) + 1, pair)
+            before = pair
+        return [item for _own, item in found]
 
 
 def _is_same_item(one: Any, two: Any) -> bool:

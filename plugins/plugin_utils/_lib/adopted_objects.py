@@ -109,7 +109,10 @@ class Adoption:
         if service in self.exported.unread:
             raise CannotAdopt(f"its server could not be read: {self.exported.unread[service]}")
         places = self._places(finding, kinds)
-        there = name if places else _name_there(finding)
+        space, slash, _title = name.partition("/")
+        # a page may have another title on the server
+        has_title = slash and finding["kind"] == "page" and not places
+        there = f"{space}/{title_there(finding)}" if has_title else name
         present = self.exported.entry(service, kinds[0], there)
         reasons = self.exported.reasons(there)
         files = [place.file.path for place in places if place.file.of_environment]
@@ -245,7 +248,16 @@ class Adoption:
                     f"an environment replaces the whole list {SECTIONS}: describe it in the"
                     f" environment, or {_OTHERS}"
                 )
-            self._set_config(place, changed)
+            text = place.entry.get("config")
+            if "src" in place.entry:
+                path = _source_of(place)
+                if self._users(path) > 1:
+                    raise CannotAdopt(f"other entries use its src {path.name}: change it by hand")
+                self.edits.put(path, yaml_edits.edited(self.edits.text_of(path) or "", changed))
+            elif isinstance(text, str):
+                self.edits.set(place, "config", yaml_edits.edited(text, changed))
+            else:
+                self.edits.set(place, "config", changed)
         return "updated"
 
     def _config_of(self, place: EntryPlace) -> Mapping[str, Any]:
@@ -255,18 +267,6 @@ class Adoption:
             config = self.edits.text_of(_source_of(place)) or ""
         values = yaml_edits.load(config) if isinstance(config, str) else config
         return values if isinstance(values, Mapping) else {}
-
-    def _set_config(self, place: EntryPlace, config: Mapping[str, Any]) -> None:
-        text = place.entry.get("config")
-        if "src" in place.entry:
-            path = _source_of(place)
-            if self._users(path) > 1:
-                raise CannotAdopt(f"other entries use its src {path.name}: change it by hand")
-            self.edits.put(path, yaml_edits.edited(self.edits.text_of(path) or "", config))
-        elif isinstance(text, str):
-            self.edits.set(place, "config", yaml_edits.edited(text, config))
-        else:
-            self.edits.set(place, "config", config)
 
     def _body_changes(
         self, own: EntryPlace | None, base: EntryPlace | None, text: str
@@ -324,7 +324,10 @@ class Adoption:
         space, _slash, title = name.partition("/")
         for tree, path in self._tree_files(space):
             own = self.edits.text_of(path) or ""
-            if _title_in(own) != title:
+            block = block_of(own)
+            own_title = "" if block is None else str(block.values.get("title") or "")
+            # as its publisher reads it
+            if " ".join(unicodedata.normalize("NFC", own_title).split()) != title:
                 continue
             if there != name:
                 raise CannotAdopt(f"its title was changed: change that of {path.name} by hand")
@@ -363,7 +366,13 @@ class Adoption:
             now = now if is_renamed else page.title
             files = self.exported.attachments(name)
             there = Present(str(present["body"]), space, now, published, files)
-            text, new = tree.adopted(page, own, there, texts, _with_title)
+            text, new = tree.adopted(
+                page,
+                own,
+                there,
+                texts,
+                lambda text, title: _with_front_matter(text, {"title": title}),
+            )
             labels = [
                 each for each in present["labels"] if each not in _labels(tree.options.labels)
             ]
@@ -418,26 +427,25 @@ class Adoption:
             return ""
         base = [place for place in places if not place.file.of_environment]
         if base and self.edits.into_environment:  # other environments keep their entry
-            self._mark_absent(finding, places)
+            service, kind = str(finding["service"]), places[0].kind
+            options = schema_of(service)["properties"][kind]["items"]["properties"]
+            if "absent" not in options.get("state", {}).get("enum", ()):
+                raise CannotAdopt(
+                    f"entries of {kind} cannot be absent in one environment: {_OTHERS}"
+                )
+            is_own = places[0].file.of_environment
+            own = places[0] if is_own else self._difference_of(places[0])
+            self._drop_source(own)
+            self.edits.save(own)
+            for option in [*own.entry]:
+                if option not in key_of(service, kind):
+                    del own.entry[option]
+            self.edits.set(own, "state", "absent")
             return "removed"
         for place in sorted(places, key=lambda each: -each.index):
             self._drop_source(place)
             self.edits.remove(place)
         return "removed"
-
-    def _mark_absent(self, finding: Finding, places: Sequence[EntryPlace]) -> None:
-        service, kind = str(finding["service"]), places[0].kind
-        options = schema_of(service)["properties"][kind]["items"]["properties"]
-        if "absent" not in options.get("state", {}).get("enum", ()):
-            raise CannotAdopt(f"entries of {kind} cannot be absent in one environment: {_OTHERS}")
-        is_own = places[0].file.of_environment
-        own = places[0] if is_own else self._difference_of(places[0])
-        self._drop_source(own)
-        self.edits.save(own)
-        for option in [*own.entry]:
-            if option not in key_of(service, kind):
-                del own.entry[option]
-        self.edits.set(own, "state", "absent")
 
     def _drop_source(self, place: EntryPlace) -> None:
         """Remove the file that an entry names, unless other entries use it."""
@@ -472,17 +480,6 @@ def page_text(own: str, body: str, path: Path, labels: Sequence[str] | None) -> 
     return head + _merged_body(content, body)
 
 
-def _name_there(finding: Finding) -> str:
-    """Return the name that an object has on the server: a page may have another title there."""
-    space, slash, _title = str(finding["name"]).partition("/")
-    is_page = finding["kind"] == "page" and slash
-    return f"{space}/{title_there(finding)}" if is_page else str(finding["name"])
-
-
-def _with_title(text: str, title: str) -> str:
-    return _with_front_matter(text, {"title": title})
-
-
 def _with_front_matter(text: str, values: Mapping[str, Any]) -> str:
     """Return the text of a page with these values in its front matter."""
     block = block_of(text)
@@ -512,13 +509,6 @@ def _merged_body(own: str, body: str) -> str:
         return own
     is_crlf = "\r\n" in own and own.count("\r\n") == own.count("\n")
     return body.replace("\n", "\r\n") if is_crlf else body
-
-
-def _title_in(text: str) -> str:
-    """Return the title in the front matter of a page file, as its publisher reads it."""
-    block = block_of(text)
-    title = "" if block is None else str(block.values.get("title") or "")
-    return " ".join(unicodedata.normalize("NFC", title).split())
 
 
 def _fields(finding: Finding) -> set[str]:

@@ -109,7 +109,14 @@ def read(folder: Path, reading: Reading, environment: str | None = None) -> Stat
         if not reading.names_only:
             errors += _incomplete(found, differences)
             errors += _repeated(differences)
-        _override(found, differences)
+        for service, values in differences.items():
+            base = found.setdefault(service, {})
+            for name, value in values.items():
+                key = key_of(service, name)
+                if key and isinstance(base.get(name), list):
+                    base[name] = _merge_entries(base[name], value, key)
+                else:
+                    base[name] = value
     if errors:
         raise DesiredStateError("; ".join(errors))
     if not found:
@@ -279,8 +286,11 @@ def files_in(base: Path, folder: Path, errors: list[str]) -> Iterator[tuple[Path
         parts = file.relative_to(folder).parts
         if any(part.startswith(".") for part in parts):
             continue
-        if parts[0] in services() and (problem := _problem_of_folder(file)):
-            errors.append(f"{file.relative_to(base)} {problem}")
+        if parts[0] in services() and file.is_dir():
+            # its files would be missing without an error
+            is_link = file.is_symlink()
+            problem = "is a link to a folder: use a folder" if is_link else _unreadable(file)
+            errors += [f"{file.relative_to(base)} {problem}"] if problem else []
         if file.suffix not in YAML_ENDINGS:
             continue
         if folder == base and parts[0] == ENVIRONMENTS:
@@ -295,15 +305,6 @@ def files_in(base: Path, folder: Path, errors: list[str]) -> Iterator[tuple[Path
             errors.append(
                 f"{file.relative_to(base)} belongs to no service: name it after one of {known}"
             )
-
-
-def _problem_of_folder(path: Path) -> str:
-    """Return why the files of a folder would be missing without an error, or ""."""
-    if not path.is_dir():
-        return ""
-    if path.is_symlink():
-        return "is a link to a folder: use a folder"
-    return _unreadable(path)
 
 
 def _unreadable(path: Path) -> str:
@@ -361,7 +362,13 @@ def _merge(
         merged = value
         if isinstance(value, list):
             place = str(file.relative_to(base))
-            merged = [_Entry(entry, _resolve_src(entry, file.parent), place) for entry in value]
+            resolved = (
+                {**entry, "src": str(file.parent / entry["src"])}
+                if isinstance(entry, dict) and entry.get("src")
+                else entry
+                for entry in value
+            )
+            merged = [_Entry(*pair, place) for pair in zip(value, resolved, strict=True)]
         if name not in found:
             found[name] = merged
         elif isinstance(merged, list) and isinstance(found[name], list):
@@ -369,28 +376,6 @@ def _merge(
         else:
             errors.append(f"{file.name}: {name} is also set in another file of {service}")
     return errors
-
-
-def _resolve_src(entry: Any, folder: Path) -> Any:
-    """Return an entry with the path in `src` resolved against `folder`."""
-    if isinstance(entry, dict) and entry.get("src"):
-        return {**entry, "src": str(folder / entry["src"])}
-    return entry
-
-
-def _override(found: State, differences: State) -> None:
-    """Apply the values of an environment.
-
-    Lists of objects are merged by their keys. All other values are replaced.
-    """
-    for service, values in differences.items():
-        base = found.setdefault(service, {})
-        for name, value in values.items():
-            key = key_of(service, name)
-            if key and isinstance(base.get(name), list):
-                base[name] = _merge_entries(base[name], value, key)
-            else:
-                base[name] = value
 
 
 def _incomplete(found: State, differences: State) -> Iterator[str]:

@@ -65,13 +65,9 @@ def read_extra_variables(extra: MutableMapping[str, Any]) -> None:
         if not given[name].strip():
             if is_job:
                 del extra[name]
-        elif kinds[name] == "textarea" and not _is_template(given[name]):
+        elif kinds[name] == "textarea" and not any(sign in given[name] for sign in ("{{", "{%")):
             with suppress(SurveyError):
                 extra[name] = _parse(name, kinds[name], given[name])
-
-
-def _is_template(text: str) -> bool:
-    return "{{" in text or "{%" in text
 
 
 def _variables(playbook: str) -> dict[str, str]:

@@ -131,7 +131,11 @@ def from_variables(
             for option in options
             if option not in named
         }
-        return {option: _unparsed(value) for option, value in found.items() if value is not None}
+        return {  # ansible-core before 2.19 has parsed a text that is JSON
+            option: json.dumps(value) if isinstance(value, Mapping) else value
+            for option, value in found.items()
+            if value is not None
+        }
 
     options = values(tuple(settings_options(declared)))
     credentials = named.intersection(declared.credentials)
@@ -145,11 +149,6 @@ def from_variables(
         own = value_of(name, variables, template)
         require_own_server("variables", name, own, str(explicit["url"]))
     return {**options, **found}
-
-
-def _unparsed(value: Any) -> Any:
-    """Return a value as text that ansible-core before 2.19 has parsed, because it is JSON."""
-    return json.dumps(value) if isinstance(value, Mapping) else value
 
 
 def _has_user_info(url: Any) -> bool:

@@ -71,11 +71,9 @@ class _Positions(yaml.SafeLoader):
         return repeated
 
 
-def _tagged(loader: Any, suffix: str, node: yaml.Node) -> Tagged:
-    return Tagged(f"!{suffix}", str(node.value))
-
-
-_Values.add_multi_constructor("!", _tagged)
+_Values.add_multi_constructor(
+    "!", lambda loader, suffix, node: Tagged(f"!{suffix}", str(node.value))
+)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -94,17 +92,15 @@ class _Indenting(_Dumper):
     indented = True
 
 
-def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
-    style = "|" if "\n" in value else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-
-def _represent_tagged(dumper: yaml.SafeDumper, value: Tagged) -> yaml.Node:
-    return dumper.represent_scalar(value.tag, value.text, style="|")
-
-
-_Dumper.add_representer(str, _represent_text)
-_Dumper.add_representer(Tagged, _represent_tagged)
+_Dumper.add_representer(
+    str,
+    lambda dumper, value: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", value, style="|" if "\n" in value else None
+    ),
+)
+_Dumper.add_representer(
+    Tagged, lambda dumper, value: dumper.represent_scalar(value.tag, value.text, style="|")
+)
 
 
 def load(text: str) -> Any:
@@ -222,7 +218,12 @@ class _Edits:
             elif name not in old or drops_merge or canonical(old[name]) != canonical(value):
                 added[name] = value
         if added:
-            self._add_keys(node, added, column)
+            end = self._end(node.value[-1][1])
+            if node.flow_style:
+                inner = (_as_json if _is_json(node) else self._flow)(dict(added))[1:-1]
+                self.changes.append((end, end, f", {inner}"))
+            else:
+                self._insert_line(end, self._block(dict(added), " " * column))
 
     def _remove_from_flow(self, parts: Sequence[tuple[Any, Any]], gone: Sequence[int]) -> None:
         """Remove members of a collection in brackets.
@@ -242,14 +243,6 @@ class _Edits:
                 self.changes.append((begin, behind.end() if behind else ends[number], ""))
             else:
                 self.changes.append((ends[number - 1], ends[number], ""))
-
-    def _add_keys(self, node: Any, added: Mapping[str, Any], column: int) -> None:
-        end = self._end(node.value[-1][1])
-        if node.flow_style:
-            inner = (_as_json if _is_json(node) else self._flow)(dict(added))[1:-1]
-            self.changes.append((end, end, f", {inner}"))
-        else:
-            self._insert_line(end, self._block(dict(added), " " * column))
 
     def _remove_row(self, node: Any, keys: Sequence[Any], pair: tuple[Any, Any]) -> None:
         key, value = pair
@@ -285,23 +278,17 @@ class _Edits:
                 if last >= 0:
                     self._insert_line(self._end(node.value[last]), text)
                 else:
-                    self._insert_first(dashes[0], column, text)
+                    dash = dashes[0]  # it may follow another dash: `- - a`
+                    begin = self.text.rfind("\n", 0, dash) + 1
+                    if self.text[begin:dash].strip():
+                        self.changes.append((dash, dash, f"{text.lstrip(' ')}{' ' * column}"))
+                    else:
+                        self.changes.append((begin, begin, text))
             last = last if number is None else number
 
     def _lines_of(self, item: Any, dash: int) -> str:
         """Return the lines of an item of a list, from its dash."""
         return _lines_end(self.text[dash : self._line_after(self._end(item))])
-
-    def _insert_first(self, dash: int, column: int, text: str) -> None:
-        """Insert an item before the first item of a list.
-
-        The dash of the first item may follow another dash: `- - a`.
-        """
-        begin = self.text.rfind("\n", 0, dash) + 1
-        if self.text[begin:dash].strip():
-            self.changes.append((dash, dash, f"{text.lstrip(' ')}{' ' * column}"))
-        else:
-            self.changes.append((begin, begin, text))
 
     def _pairs(self, old: list[Any], new: list[Any]) -> Iterator[tuple[int | None, int | None]]:
         """Yield the numbers of the items that stay, are removed (`None` second), or are new."""
@@ -390,7 +377,7 @@ class _Edits:
         anchor = _ANCHOR.match(self.text, start)
         prefix = f"{anchor[0]} " if anchor else ""
         is_collection = isinstance(new, dict | list) and bool(new)
-        if self._is_in_flow(node):
+        if any(start < node.start_mark.index < end for start, end in self.flows):
             is_quoted = isinstance(new, str) and style in _QUOTES and not self.is_json
             text = self._scalar(new, style) if is_quoted else self._flow(new)
         elif is_collection:
@@ -405,8 +392,16 @@ class _Edits:
             text = self._scalar_block(new, indent) if is_block else self._scalar(new, style)
             # a list need not be indented, other values below their key must be
             fits = "\n" not in text and new and node.start_mark.column > indent
-            if not fits and isinstance(node, yaml.CollectionNode) and self._is_below(node):
-                self._replace_below(node, text)
+            if (
+                not fits
+                and isinstance(node, yaml.CollectionNode)
+                and "\n" in self.text[self._start(node) : node.start_mark.index]
+            ):  # remove its lines, and write the text after the key or dash
+                place = self._start(node) + 1
+                begin = self.text.rfind("\n", 0, node.start_mark.index) + 1
+                head, _line, rest = text.partition("\n")
+                self.changes.append((place, place, f" {head}"))
+                self.changes.append((begin, self._line_after(self._end(node)), _lines_end(rest)))
                 return
         if start == end and self.text[start - 1 : start] in (":", "-"):
             prefix = f" {prefix}" if not text.startswith("\n") else prefix
@@ -424,21 +419,6 @@ class _Edits:
             return end, text
         head, line, rest = text.partition("\n")
         return end, f"{head}{behind}{line}{rest}"
-
-    def _is_below(self, node: Any) -> bool:
-        """Return whether a value begins in a line below its key or dash."""
-        return "\n" in self.text[self._start(node) : node.start_mark.index]
-
-    def _replace_below(self, node: Any, text: str) -> None:
-        """Remove the lines of a collection, and write its new text after its key or dash."""
-        place = self._start(node) + 1
-        begin = self.text.rfind("\n", 0, node.start_mark.index) + 1
-        head, _line, rest = text.partition("\n")
-        self.changes.append((place, place, f" {head}"))
-        self.changes.append((begin, self._line_after(self._end(node)), _lines_end(rest)))
-
-    def _is_in_flow(self, node: Any) -> bool:
-        return any(start < node.start_mark.index < end for start, end in self.flows)
 
     def _scalar_block(self, value: str, indent: int) -> str:
         text = yaml.dump(value, Dumper=self.dumper, allow_unicode=True, width=_WIDTH)

@@ -223,7 +223,16 @@ def _signers(file: Path) -> list[_Signer]:
         for number, line in enumerate(lines, 1)
         if line and not line.startswith("#")
     ]
-    return list(_with_own_keys(found))
+    owners: dict[bytes, set[str]] = {}
+    for signer in found:
+        owners.setdefault(signer.key, set()).add(_folded(signer.name))
+    # a key that several persons share allows no approval
+    return [
+        replace(signer, problem="several persons share its key")
+        if len(owners[signer.key]) > 1 and not signer.problem
+        else signer
+        for signer in found
+    ]
 
 
 def _on_the_way(file: Path) -> Iterator[Path]:
@@ -286,21 +295,6 @@ def _parsed(line: str, where: str) -> _Signer:
     elif re.search(r"\bcert-authority\b", options, re.IGNORECASE):
         problem = f"{where} is a certificate authority, not the key of a person"
     return _Signer(line, name, key, problem)
-
-
-def _with_own_keys(found: Sequence[_Signer]) -> Iterator[_Signer]:
-    """Yield the signers. A key that several persons share allows no approval."""
-    owners: dict[bytes, set[str]] = {}
-    for signer in found:
-        owners.setdefault(signer.key, set()).add(_folded(signer.name))
-    for signer in found:
-        shared = len(owners[signer.key]) > 1 and not signer.problem
-        yield _Signer(
-            signer.line,
-            signer.name,
-            signer.key,
-            "several persons share its key" if shared else signer.problem,
-        )
 
 
 # -- signatures -----------------------------------------------------------------------------------

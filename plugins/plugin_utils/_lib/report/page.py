@@ -46,12 +46,28 @@ def html(
     :param commands: see :mod:`.commands`; `None` shows no commands
     """
     style, script = _part("page.css"), _part("page.js")
-    data = _data(contents, history, commands)
+    found = sorted(contents.findings, key=lambda finding: _FIRST.index(finding["status"]))
+    shown = found[:MAX_FINDINGS]
+    resolved = contents.resolved[:MAX_FINDINGS]
+    data = {
+        "report": {**contents.summary(), "findings": shown, "resolved": resolved},
+        "resolved_count": len(contents.resolved),
+        "history": history,
+        "links": [link(finding) for finding in shown],
+        "files": [contents.file_of(finding) for finding in shown],
+        "compared": contents.compared_with,
+        "commands": commands,
+        "ruled": RULED,
+    }
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}';"
         " base-uri 'none'; form-action 'none'"
     )
     sentence, approval = contents.sentence(), contents.approval()
+    # the characters of HTML tags and comments are escaped
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), default=str)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
     values: Mapping[str, str] = {
         "policy": policy,
         "title": escape(f"{sentence} {contents.playbook}"),
@@ -69,34 +85,11 @@ def html(
         "legend": _legend(contents),
         "servers": _servers(contents),
         "cut": _cut(contents),
-        "data": _embedded(data),
+        "data": text,
         "style": style,
         "script": script,
     }
     return Template(_part("page.html")).substitute(values)
-
-
-def _data(
-    contents: Contents, history: list[dict[str, Any]], commands: Mapping[str, str] | None
-) -> dict[str, Any]:
-    """Return the data that the script of the page shows."""
-    found = sorted(contents.findings, key=lambda finding: _FIRST.index(finding["status"]))
-    shown = found[:MAX_FINDINGS]
-    report = {
-        **contents.summary(),
-        "findings": shown,
-        "resolved": contents.resolved[:MAX_FINDINGS],
-    }
-    return {
-        "report": report,
-        "resolved_count": len(contents.resolved),
-        "history": history,
-        "links": [link(finding) for finding in shown],
-        "files": [contents.file_of(finding) for finding in shown],
-        "compared": contents.compared_with,
-        "commands": commands,
-        "ruled": RULED,
-    }
 
 
 def _legend(contents: Contents) -> str:
@@ -125,14 +118,6 @@ def _part(name: str) -> str:
 def _digest(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def _embedded(data: Any) -> str:
-    """Return JSON in which the characters of HTML tags and comments are escaped."""
-    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), default=str)
-    for sign in "<>&":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
 
 
 def _servers(contents: Contents) -> str:

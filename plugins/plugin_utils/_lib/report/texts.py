@@ -71,7 +71,21 @@ def _suite(name: str, objects: Sequence[Object], contents: Contents) -> ElementT
         case = ElementTree.SubElement(
             suite, "testcase", classname=_xml(".".join(words)), name=_xml(obj["name"])
         )
-        _add_result(case, obj, SIDES[contents.check])
+        tag = _tag(obj)
+        if tag == "skipped":
+            why = accepted(obj) if obj["status"] == "ignored" else obj["text"]
+            ElementTree.SubElement(case, tag, message=_xml(why))
+        elif tag:
+            result = ElementTree.SubElement(
+                case, tag, type=_xml(obj["action"]), message=_xml(obj["text"])
+            )
+            lines = [f"task: {obj['task']}", f"seen: {_seen(obj)}"]
+            for label, side in zip(SIDES[contents.check], ("before", "after"), strict=True):
+                if obj[side] is not None:
+                    lines += [f"{label}:", *_lines(obj[side])]
+            result.text = _xml("\n".join(lines))
+        elif obj.get("since") == "resolved":
+            ElementTree.SubElement(case, "system-out").text = _xml(f"resolved: {obj['text']}")
     return suite
 
 
@@ -81,24 +95,6 @@ def _tag(obj: Object) -> str:
         return "failure"
     tags = {"ok": "", "drift": "failure", "failed": "error"}
     return tags.get(obj["status"], "skipped")
-
-
-def _add_result(case: ElementTree.Element, finding: Object, sides: tuple[str, str]) -> None:
-    """Add the result of a test case.
-
-    :param sides: what `before` and `after` are called
-    """
-    tag = _tag(finding)
-    if tag == "skipped":
-        why = accepted(finding) if finding["status"] == "ignored" else finding["text"]
-        ElementTree.SubElement(case, tag, message=_xml(why))
-    elif tag:
-        result = ElementTree.SubElement(
-            case, tag, type=_xml(finding["action"]), message=_xml(finding["text"])
-        )
-        result.text = _xml(_sides(finding, sides))
-    elif finding.get("since") == "resolved":
-        ElementTree.SubElement(case, "system-out").text = _xml(f"resolved: {finding['text']}")
 
 
 def accepted(finding: Mapping[str, Any]) -> str:
@@ -126,14 +122,6 @@ def changed_by(finding: Mapping[str, Any]) -> str:
     by, at = (str(finding.get(key) or "") for key in ("changed_by", "changed_at"))
     parts = [f"by {by}" if by else "", f"on {at[:10]}" if at else ""]
     return " ".join(["changed", *filter(None, parts)]) if by or at else ""
-
-
-def _sides(finding: Object, sides: tuple[str, str]) -> str:
-    lines = [f"task: {finding['task']}", f"seen: {_seen(finding)}"]
-    for name, side in zip(sides, ("before", "after"), strict=True):
-        if finding[side] is not None:
-            lines += [f"{name}:", *_lines(finding[side])]
-    return "\n".join(lines)
 
 
 def _lines(value: Any) -> Iterator[str]:

@@ -63,7 +63,11 @@ def ended(report: Mapping[str, Any], per: str) -> dict[str, str]:
 
     Issues of objects that were not read are not closed.
     """
-    resolved = [*report["resolved"], *_enforced(report)]
+    resolved = [*report["resolved"]]
+    if not report.get("check", True):  # what the run has changed, with its reason
+        reason = {"reason": report.get("reason")}
+        drift = (finding for finding in report["findings"] if finding["status"] == "drift")
+        resolved += [{**finding, **reason} for finding in drift]
     if per == "finding":
         reasons = {
             finding_id(finding): f"resolved: {_quoted(finding['text'])}{_why(finding)}"
@@ -78,18 +82,6 @@ def ended(report: Mapping[str, Any], per: str) -> dict[str, str]:
     return {
         _label(key): f"resolved: nothing differs{why.get(key, '')}" for key in sorted(read - unread)
     }
-
-
-def _enforced(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the findings that a run has changed, with its reason; none for a run of drift."""
-    if report.get("check", True):
-        return []
-    reason = report.get("reason")
-    return [
-        {**finding, "reason": reason}
-        for finding in report["findings"]
-        if finding["status"] == "drift"
-    ]
 
 
 def _why(finding: Mapping[str, Any]) -> str:

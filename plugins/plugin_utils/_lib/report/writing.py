@@ -186,15 +186,11 @@ def _replace(file: Path, text: str | Iterable[str]) -> None:
             stream.writelines([text] if isinstance(text, str) else text)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(name, 0o666 & ~_umask())
+        mask = os.umask(0o077)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
         os.replace(name, file)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(name)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

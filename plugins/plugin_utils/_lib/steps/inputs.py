@@ -32,16 +32,6 @@ def check(run: Run, of: str, work: Sequence[str] = (), switches: Sequence[str] =
         raise StepError(
             f"{wrong} must be true or false, not '{printable(str(run.value(wrong)), 80)}'."
         )
-    _reject_texts(run, of)
-    if work and not any(map(run.is_set, work)):
-        *first, last = work
-        names = f"{', '.join(first)} or {last}" if first else last
-        raise StepError(f"{title} has nothing to do: set {names}.")
-    return {}
-
-
-def _reject_texts(run: Run, of: str) -> None:
-    """Reject a text for a list of entries, which a loop would take letter by letter."""
     for name in role_variables.LISTS_OF_ENTRIES.get(of, ()):
         value = run.evaluated(run.variables.get(name))
         if value not in (None, "") and not isinstance(value, list | tuple):
@@ -49,6 +39,11 @@ def _reject_texts(run: Run, of: str) -> None:
                 f"{name} must be a list of entries, each a mapping of options, not"
                 f" '{printable(str(value), 100)}'."
             )
+    if work and not any(map(run.is_set, work)):
+        *first, last = work
+        names = f"{', '.join(first)} or {last}" if first else last
+        raise StepError(f"{title} has nothing to do: set {names}.")
+    return {}
 
 
 def forget(run: Run) -> Result:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
@@ -56,7 +56,16 @@ def reported(run: Run, known: Sequence[Mapping[str, Any]] | None = None) -> Resu
 
     :param known: the findings to return, by default those of all hosts of the play
     """
-    chosen = list(_of_hosts(run) if known is None else known)
+    chosen = list(known or ())
+    if known is None:
+        names = (*(f"{role}_drift" for role in enforcement.ROLES), "enforce_failures")
+        hosts = ((host, run.variables["hostvars"][host]) for host in run.hosts)
+        chosen = [
+            {**finding, "host": host}
+            for host, values in hosts
+            for name in names
+            for finding in values.get(name) or ()
+        ]
     found = switch.so_far()
     if found is None:
         result = contents.result_of(chosen)
@@ -74,13 +83,6 @@ def reported(run: Run, known: Sequence[Mapping[str, Any]] | None = None) -> Resu
         "unread": found.unread,
         "result": found.result(),
     }
-
-
-def _of_hosts(run: Run) -> Iterator[dict[str, Any]]:
-    for host in run.hosts:
-        values = run.variables["hostvars"][host]
-        for name in (*(f"{role}_drift" for role in enforcement.ROLES), "enforce_failures"):
-            yield from ({**finding, "host": host} for finding in values.get(name) or ())
 
 
 def _identity(finding: Mapping[str, Any]) -> tuple[Any, ...]:
