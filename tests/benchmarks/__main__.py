@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compare wall times with those of peers, and count the requests per operation in the sandbox.
+"""Compare wall and processor seconds with those of peers, and count the requests per operation in the sandbox.
 
     python -m tests.benchmarks               all benchmarks
     python -m tests.benchmarks loop ci       the named benchmarks
@@ -22,7 +22,7 @@ from pathlib import Path
 from tests.helpers import playbook, sizes
 from tools import tree
 
-HELPERS = {"__init__", "__main__", "once", "peers", "servers"}
+HELPERS = {"__main__", "costs", "once", "peers", "promises", "servers"}
 NAMES = sorted({path.stem for path in Path(__file__).parent.glob("*.py")} - HELPERS)
 
 

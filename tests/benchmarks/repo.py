@@ -25,18 +25,17 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import servers
+from tests.benchmarks import costs, servers
+from tests.benchmarks.costs import Cost
 from tests.helpers import connections, deploying, fetching, playbook
 from tests.helpers.discarding import Counts, Server
 from tests.helpers.sizes import size
@@ -47,21 +46,15 @@ BIG_BYTES, HUGE_BYTES = size(2 * 1024**3, 1024**2), size(4 * 1024**3, 1024**2)
 #: A large file is sent only once: the transfer of its bytes dominates the time.
 ROUNDS, BIG_ROUNDS = size(5, 1), 1
 PARALLEL = 4
-#: Maximum multiple of the time of parallel curl, by the seconds that the server takes for a file.
-#: Other responses take a tenth of that.
-PROMISED = {0.001: 1.8, 0.005: 1.25, 0.01: 1.15, 0.02: 1.1}
+#: Seconds that the server takes for a file. Other responses take a tenth of that.
+DELAYS = (0.001, 0.005, 0.01, 0.02)
 #: From these delays on, a transfer must not be slower than jf, and an unchanged folder is compared
 #: with its first deployment.
 _REAL_DELAY, _SLOW = 0.005, 0.01
-#: The same multiple for the sandbox, for the download of a large file, and for its deployment,
-#: which computes the digests before sending.
-PROMISED_SANDBOX = 1.3
-PROMISED_BIG_FETCH, PROMISED_BIG = 1.5, 2.5
-PROMISED_UNCHANGED = 20.0
 PROMISED_MEMORY, PROMISED_FETCH_MEMORY = 120.0, 64.0
-#: Number of small files in a folder, and limits in MiB and seconds for its deployments.
+#: Number of small files in a folder, and limits in MiB for its deployments.
 MANY_FILES = size(50_000, 50)
-PROMISED_MEMORY_FIRST, PROMISED_MEMORY_AGAIN, PROMISED_SECONDS_AGAIN = 150.0, 100.0, 4.0
+PROMISED_MEMORY_FIRST, PROMISED_MEMORY_AGAIN = 150.0, 100.0
 SERIAL, SIDE_BY_SIDE, JF = "curl -T", f"curl -T --parallel ({PARALLEL})", "jf rt upload"
 CURL_FETCH, JF_FETCH = f"curl --parallel ({PARALLEL})", "jf rt download"
 FIRST, AGAIN = "artifact_deploy", "artifact_deploy, unchanged"
@@ -88,14 +81,14 @@ class Target:
 
 @dataclass
 class Measured:
-    """Seconds per round, and the counts of the server in the last round."""
+    """Cost of each round, and the counts of the server in the last round."""
 
-    seconds: list[float] = field(default_factory=list)
+    rounds: list[Cost] = field(default_factory=list)
     counts: Counts | None = None
 
     @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
+    def median(self) -> Cost:
+        return costs.median(self.rounds)
 
 
 @dataclass(frozen=True)
@@ -107,7 +100,7 @@ class Bench:
 
     def measure(self, target: Target, source: Path, rounds: int) -> dict[str, Measured]:
         """Deploy a folder or a file with every method. Every round starts with an empty server."""
-        ways: dict[str, Callable[[], float]] = {
+        ways: dict[str, Callable[[], Cost]] = {
             SERIAL: lambda: self._curl(target, source),
             SIDE_BY_SIDE: lambda: self._curl(
                 target, source, "--parallel", "--parallel-max", str(PARALLEL)
@@ -124,11 +117,11 @@ class Bench:
             for name, way in ways.items():
                 if name != AGAIN:
                     target.empty()
-                measured[name].seconds.append(way())
+                measured[name].rounds.append(way())
                 measured[name].counts = target.counts()
         return measured
 
-    def _curl(self, target: Target, source: Path, *flags: str) -> float:
+    def _curl(self, target: Target, source: Path, *flags: str) -> Cost:
         files = sorted(path for path in source.rglob("*") if path.is_file()) or [source]
         base = source if source.is_dir() else source.parent
         lines = [f'oauth2-bearer = "{target.token}"'] if target.token else []
@@ -141,11 +134,11 @@ class Bench:
         assert curl is not None
         return _timed([curl, "--silent", "--fail", *flags, "--config", str(config)], self.folder)
 
-    def _jf(self, jf: Path, target: Target, source: Path) -> float:
+    def _jf(self, jf: Path, target: Target, source: Path) -> Cost:
         folder, pattern = (source, "*") if source.is_dir() else (source.parent, source.name)
         return self._jf_run(jf, target, folder, "upload", pattern, f"{target.repo}/bench/")
 
-    def _jf_run(self, jf: Path, target: Target, folder: Path, what: str, *paths: str) -> float:
+    def _jf_run(self, jf: Path, target: Target, folder: Path, what: str, *paths: str) -> Cost:
         command = [str(jf), "rt", what, *paths, "--flat=false"]
         command += [f"--url={target.url}/", f"--threads={PARALLEL}", "--quiet"]
         command += [f"--access-token={target.token}"] if target.token else []
@@ -174,7 +167,7 @@ class Bench:
         dest = self.folder / "fetched"
         arguments = {"repo": target.repo, "path": "bench/", "dest": f"{dest}/"}
         fetch = functools.partial(self._run, "artifact_download", target, arguments)
-        ways: dict[str, Callable[[], float]] = {
+        ways: dict[str, Callable[[], Cost]] = {
             CURL_FETCH: lambda: self._curl_fetch(target, dest, names),
             FETCH: lambda: fetch(changed=True),
             FETCH_AGAIN: lambda: fetch(changed=False),
@@ -192,12 +185,12 @@ class Bench:
                 if name != FETCH_AGAIN:
                     shutil.rmtree(dest, ignore_errors=True)
                 target.counts()
-                measured[name].seconds.append(way())
+                measured[name].rounds.append(way())
                 measured[name].counts = target.counts()
         shutil.rmtree(dest, ignore_errors=True)
         return measured
 
-    def _curl_fetch(self, target: Target, dest: Path, names: Sequence[str]) -> float:
+    def _curl_fetch(self, target: Target, dest: Path, names: Sequence[str]) -> Cost:
         lines = []
         for path in names:
             lines += [
@@ -211,16 +204,16 @@ class Bench:
         flags = ["--create-dirs", "--parallel", "--parallel-max", str(PARALLEL)]
         return _timed([curl, "--silent", "--fail", *flags, "--config", str(config)], self.folder)
 
-    def _task(self, target: Target, source: Path, *, changed: bool) -> float:
-        """Return the seconds of a deployment in its playbook."""
+    def _task(self, target: Target, source: Path, *, changed: bool) -> Cost:
+        """Return the cost of a deployment in its playbook."""
         src = f"{source}/" if source.is_dir() else str(source)
         arguments = {"repo": target.repo, "path": "bench/", "src": src}
         return self._run("artifact_deploy", target, arguments, changed=changed)
 
     def _run(
         self, module: str, target: Target, arguments: Mapping[str, Any], *, changed: bool
-    ) -> float:
-        """Return the seconds of a task in its playbook."""
+    ) -> Cost:
+        """Return the cost of a task in its playbook."""
         name = "measured"
         options = {**target.options, **arguments, "parallel": PARALLEL}
         task = playbook.task(module, options, name)
@@ -228,7 +221,7 @@ class Bench:
         event = run.event(name)
         if event.status != "ok" or event.result["changed"] is not changed:
             raise SystemExit(f"the task did not do what it should:\n{run.output[-3000:]}")
-        return event.seconds
+        return costs.of_task(event)
 
 
 def find_jf() -> Path | None:
@@ -239,9 +232,9 @@ def find_jf() -> Path | None:
     return None if found is None else Path(found)
 
 
-def _timed(command: list[str], folder: Path, **variables: str) -> float:
-    started = time.monotonic()
-    subprocess.run(
+def _timed(command: list[str], folder: Path, **variables: str) -> Cost:
+    run = functools.partial(
+        subprocess.run,
         command,
         cwd=folder,
         env={**os.environ, "NO_PROXY": "127.0.0.1", **variables},
@@ -250,7 +243,7 @@ def _timed(command: list[str], folder: Path, **variables: str) -> float:
         stderr=subprocess.DEVNULL,
         check=True,
     )
-    return time.monotonic() - started
+    return costs.of_processes(run)
 
 
 @contextmanager
@@ -277,19 +270,19 @@ def _sandbox() -> Iterator[Target]:
 
 
 def _print_table(title: str, measured: Mapping[str, Measured], way: str = FIRST) -> None:
-    rounds = len(measured[way].seconds)
+    rounds = len(measured[way].rounds)
     print(f"\n{title}, median of {rounds} rounds\n")
-    print(f"{'way':<30}{'seconds':>9}{'ratio':>8}{'bytes':>14}{'requests':>10}{'connections':>13}")
-    fastest = _of_curl(measured)
+    print(f"{'way':<30}{costs.HEAD}{'ratio':>8}{'bytes':>14}{'requests':>10}{'connections':>13}")
+    fastest = _of_curl(measured).wall
     for name, one in measured.items():
-        line = f"{name:<30}{one.median:>9.2f}{one.median / fastest:>7.2f}x"
+        line = f"{name:<30}{one.median}{one.median.wall / fastest:>7.2f}x"
         if one.counts is not None:
             counts = one.counts
             line += f"{counts.body_bytes:>14,}{counts.requests:>10,}{counts.connections:>13}"
         print(line)
 
 
-def _of_curl(measured: Mapping[str, Measured]) -> float:
+def _of_curl(measured: Mapping[str, Measured]) -> Cost:
     return measured[SIDE_BY_SIDE if SIDE_BY_SIDE in measured else CURL_FETCH].median
 
 
@@ -299,18 +292,16 @@ def _verdict(promise: str, kept: bool, seen: str) -> bool:
 
 
 def _as_fast_as_peers(
-    what: str, measured: Mapping[str, Measured], most: float, *, with_jf: bool = True
+    work: str, measured: Mapping[str, Measured], *, files: str = "1,000 files", with_jf: bool = True
 ) -> bool:
-    """Return whether a transfer takes at most the given multiple of the time of curl. If jf is
-    installed, the transfer must not be slower than jf either.
+    """Return whether a transfer costs at most the promised multiple of that with curl, and, if jf
+    is installed, takes no longer than with jf.
     """
     way, theirs = (FIRST, JF) if FIRST in measured else (FETCH, JF_FETCH)
-    ratio = measured[way].median / _of_curl(measured)
-    promise = f"{what}: at most {most:g} times parallel curl"
-    kept = _verdict(promise, ratio <= most, f"{ratio:.2f}")
+    ours = measured[way].median
+    kept = costs.judge(f"{work}, against curl", ours / _of_curl(measured))
     if theirs in measured and with_jf:
-        ratio = measured[way].median / measured[theirs].median
-        kept = _verdict(f"{what}: at most the time of jf", ratio <= 1, f"{ratio:.2f}") and kept
+        kept = costs.judge(f"{files}, against jf", ours / measured[theirs].median) and kept
     return kept
 
 
@@ -318,9 +309,8 @@ def _unchanged_is_cheap(what: str, measured: Mapping[str, Measured]) -> bool:
     first, again = measured[FIRST], measured[AGAIN]
     assert first.counts is not None
     assert again.counts is not None
-    faster = first.median / again.median
-    promise = f"{what}: unchanged at least {PROMISED_UNCHANGED:g} times faster"
-    kept = _verdict(promise, faster >= PROMISED_UNCHANGED, f"{faster:.1f}")
+    faster = "deploy 1,000 files again, faster than at first"
+    kept = costs.judge(faster, first.median / again.median)
     promise = f"{what}: unchanged sends nothing, changed uses {PARALLEL} connections at most"
     seen = f"{again.counts.body_bytes} bytes, {first.counts.connections} connections"
     frugal = again.counts.body_bytes == 0 and first.counts.connections <= PARALLEL
@@ -364,9 +354,8 @@ def _many_in_little(folder: Path) -> list[bool]:
     promise = f"{what} unchanged in less than {PROMISED_MEMORY_AGAIN:g} MiB"
     kept = not again.changed and again.peak < PROMISED_MEMORY_AGAIN
     found.append(_verdict(promise, kept, f"{again.peak:.0f} MiB"))
-    kept = again.seconds <= PROMISED_SECONDS_AGAIN
-    promise = f"{what} unchanged in at most {PROMISED_SECONDS_AGAIN:g} s"
-    return [*found, _verdict(promise, kept, f"{again.seconds:.1f} s")]
+    unchanged = Cost(again.seconds, again.processor)
+    return [*found, costs.judge("deploy 50,000 files again", unchanged)]
 
 
 def _sparse(path: Path, size: int) -> Path:
@@ -388,9 +377,10 @@ def _deploy_many(bench: Bench, target: Target, source: Path) -> list[bool]:
     measured = bench.measure(target, source, ROUNDS)
     _print_table(what, measured)
     if target.delay is None:
-        return [_as_fast_as_peers(what, measured, PROMISED_SANDBOX)]
+        return [_as_fast_as_peers("deploy 1,000 files to the sandbox", measured)]
     is_real = target.delay >= _REAL_DELAY
-    kept = _as_fast_as_peers(what, measured, PROMISED[target.delay], with_jf=is_real)
+    work = f"deploy 1,000 files, {1000 * target.delay:g} ms each"
+    kept = _as_fast_as_peers(work, measured, with_jf=is_real)
     is_slow = target.delay >= _SLOW
     return [kept, *([_unchanged_is_cheap(what, measured)] if is_slow else [])]
 
@@ -405,8 +395,8 @@ def _fetch_many(bench: Bench, delay: float) -> list[bool]:
     assert again is not None
     promise = f"{what}: unchanged without a request for a file"
     frugal = _verdict(promise, again.requests <= 2, f"{again.requests} requests")
-    with_jf = delay >= _REAL_DELAY
-    return [_as_fast_as_peers(what, measured, PROMISED[delay], with_jf=with_jf), frugal]
+    work = f"download 1,000 files, {1000 * delay:g} ms each"
+    return [_as_fast_as_peers(work, measured, with_jf=delay >= _REAL_DELAY), frugal]
 
 
 def _fetch_big(bench: Bench) -> list[bool]:
@@ -414,14 +404,16 @@ def _fetch_big(bench: Bench) -> list[bool]:
         what = f"fetching one file of {BIG_BYTES / 1024**3:g} GiB"
         measured = bench.measure_fetching_one(server, target)
     _print_table(what, measured, FETCH)
-    return [_as_fast_as_peers(what, measured, PROMISED_BIG_FETCH)]
+    one = "a file of 2 GiB"
+    return [_as_fast_as_peers(f"download {one}", measured, files=one)]
 
 
 def _deploy_big(bench: Bench, target: Target, source: Path) -> list[bool]:
     what = f"one file of {BIG_BYTES / 1024**3:g} GiB, {target.name}"
     measured = bench.measure(target, source, BIG_ROUNDS)
     _print_table(what, measured)
-    return [_as_fast_as_peers(what, measured, PROMISED_BIG)]
+    one = "a file of 2 GiB"
+    return [_as_fast_as_peers(f"deploy {one}", measured, files=one)]
 
 
 def run() -> bool:
@@ -435,10 +427,10 @@ def run() -> bool:
         tree.link_tree(collections)
         bench = Bench(folder, collections)
         many, big = _make_many(folder / "many"), _sparse(folder / "big.bin", BIG_BYTES)
-        for server in (*map(_discarding, PROMISED), _sandbox()):
+        for server in (*map(_discarding, DELAYS), _sandbox()):
             with server as target:
                 kept += _deploy_many(bench, target, many)
-        for delay in PROMISED:
+        for delay in DELAYS:
             kept += _fetch_many(bench, delay)
         for server in (_discarding(0), _sandbox()):
             with server as target:

@@ -33,14 +33,15 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Deployed:
-    """Cost of a deployment: bytes sent, peak memory of the process in MiB, and seconds without the
-    start of the process.
+    """Cost of a deployment: bytes sent, peak memory of the process in MiB, and wall and
+    processor seconds without the start of the process.
     """
 
     changed: bool
     sent: int
     peak: float
     seconds: float
+    processor: float
 
 
 def deploy_all(url: str, sources: list[Path]) -> list[Deployed]:
@@ -54,13 +55,13 @@ def _deploy(url: str, source: str) -> Deployed:
     options = artifact_deploy.ArtifactDeployOptions(repo="repo", path="deployed/", src=source)
     connection = Connection(service=SERVICES["repo"], url=url, settings=SETTINGS)
     task = Task(connection, print, read_only=False)
-    started = time.monotonic()
+    started, before = time.monotonic(), time.process_time()
     operation = artifact_deploy.ArtifactDeployOperation(task, options)
     plan = operation.plan()
     if plan.changed:
         operation.apply(plan)
-    seconds = time.monotonic() - started
-    return Deployed(plan.changed, task.accounting.bytes_sent, peak(), seconds)
+    seconds, processor = time.monotonic() - started, time.process_time() - before
+    return Deployed(plan.changed, task.accounting.bytes_sent, peak(), seconds, processor)
 
 
 def peak() -> float:

@@ -30,8 +30,8 @@ _servers: list[PlayServer] = []
 
 @dataclass(frozen=True)
 class Event:
-    """Result of a task on a host. `seconds` is its wall time, `requests` are those that the sandbox
-    logged during the task.
+    """Result of a task on a host. `seconds` is its wall time, `processor` that of all processors
+    since its start, for all hosts. `requests` are those that the sandbox logged during the task.
     """
 
     task: str
@@ -41,6 +41,7 @@ class Event:
     result: dict[str, Any]
     requests: list[dict[str, Any]]
     play: str = ""
+    processor: float = 0.0
 
     @property
     def writes(self) -> list[dict[str, Any]]:

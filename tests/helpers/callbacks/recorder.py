@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
+import resource
 import time
 import urllib.request
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from ansible.plugins.callback import CallbackBase
@@ -39,7 +43,7 @@ class CallbackModule(CallbackBase):
         self._since: dict[str, int] = {}
         #: The number of the last request in the log, by control address.
         self._last: dict[str, int] = {}
-        self._started = 0.0
+        self._started = self._processor = 0.0
         self._failed_items: dict[str, list[bool]] = {}
         self._play = ""
         self._has_faults = True  # perhaps, of an earlier play
@@ -67,7 +71,7 @@ class CallbackModule(CallbackBase):
                 self._log(host, 2**60)
             self._since[host] = self._last[control]
         self._failed_items = {}
-        self._started = time.monotonic()
+        self._started, self._processor = time.monotonic(), _processor_seconds()
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
         self._failed_items.setdefault(_part(result, "host").get_name(), []).append(False)
@@ -91,6 +95,7 @@ class CallbackModule(CallbackBase):
 
     def _write(self, status: str, result: Any) -> None:
         seconds = time.monotonic() - self._started
+        processor = _processor_seconds() - self._processor
         host = _part(result, "host").get_name()
         requests = self._log(host, self._since[host])["requests"] if host in self._since else []
         event = {
@@ -99,6 +104,7 @@ class CallbackModule(CallbackBase):
             "host": host,
             "status": status,
             "seconds": seconds,
+            "processor": processor,
             "result": self._with_failed_items(host, dict(_part(result, "result"))),
             "requests": requests,
         }
@@ -120,6 +126,20 @@ class CallbackModule(CallbackBase):
         log: dict[str, Any] = _call("GET", f"{control}/requests?since={since}")
         self._last[control] = log["last"]
         return log
+
+
+def _processor_seconds() -> float:
+    """Return the processor time of this process, of its workers, and of their modules."""
+    workers = multiprocessing.active_children()  # this waits for those that have ended
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    seconds = sum(one.ru_utime + one.ru_stime for one in used)
+    for worker in workers:
+        if worker.pid is not None:
+            with suppress(OSError):  # it has ended, or the system has no clocks of processes
+                seconds += time.clock_gettime(~worker.pid << 3 | 2)  # clock_getcpuclockid(3)
+                fields = Path(f"/proc/{worker.pid}/stat").read_text("utf-8").rpartition(")")[2]
+                seconds += sum(map(int, fields.split()[13:15])) / os.sysconf("SC_CLK_TCK")
+    return seconds
 
 
 def _part(result: Any, name: str) -> Any:
