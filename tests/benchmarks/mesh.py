@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wall time of `drift` in slices, by the number of nodes, with the commands of AWX; then the loss of
+"""Seconds of `drift` in slices, by the number of nodes, with the commands of AWX; then the loss of
 a node during `enforce`.
 
 Each node runs one job at a time. All nodes share the processors of this machine, so more nodes only
-help as long as they wait for servers.
+help as long as they wait for servers. The processor seconds are those of all processes, with the
+server.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, mesh
+from tests.benchmarks import costs
+from tests.benchmarks.costs import Cost
+from tests.helpers import connections, measured, mesh
 from tests.helpers.sizes import size, smallest
 
 SERVERS = size(40, 1)
@@ -60,15 +63,15 @@ def _expect(name: str, found: object, wanted: object) -> None:
 def _measure(sandbox: Sandbox, nodes: list[mesh.Node]) -> None:
     objects = SERVERS * (PROJECTS + 1)
     print(f"\n{SERVERS} servers in {SLICES} slices, {PROJECTS + 1} objects each,", end=" ")
-    print(f"{DELAY_MS} ms a response\n\n{'nodes':>7}{'seconds':>9}{'objects/s':>11}")
+    print(f"{DELAY_MS} ms a response\n\n{'nodes':>7}{costs.HEAD}{'objects/s':>11}")
     for count in NODES[: len(nodes)]:
         with tempfile.TemporaryDirectory(prefix="toolchain-bench-") as name:
             checked = _estate(sandbox, Path(name), **MODULES)
-            begun = time.monotonic()
+            begun, before = time.monotonic(), measured.processor_seconds()
             statuses, _plans = mesh.results(checked.run("drift", nodes[:count]))
-            seconds = time.monotonic() - begun
+            cost = Cost(time.monotonic() - begun, measured.processor_seconds() - before)
         _expect("drift", statuses, ["successful"] * SLICES)
-        print(f"{count:>7}{seconds:>9.1f}{objects / seconds:>11.0f}", flush=True)
+        print(f"{count:>7}{cost}{objects / cost.wall:>11.0f}", flush=True)
 
 
 def _lose(sandbox: Sandbox, nodes: list[mesh.Node], folder: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import statistics
 import time
 from http.server import BaseHTTPRequestHandler
 from multiprocessing.connection import Connection as Pipe
@@ -26,13 +25,13 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.ed
     TrackerIssueOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
-from tests.benchmarks import servers
+from tests.benchmarks import costs, servers
+from tests.benchmarks.costs import Cost
 from tests.helpers.sizes import size
 
 ISSUES = size(200, 8)
 RUNS = size(5, 1)
 DELAY = 0.02  # seconds per response
-PROMISED_RATIO = 3.0
 PARALLEL = 4
 _OPEN, _DONE = {"id": "1", "name": "Open"}, {"id": "3", "name": "Done"}
 _KEY = re.compile(r"/issue/([A-Z]+-\d+)")
@@ -90,35 +89,32 @@ def _serve(pipe: Pipe) -> None:
     servers.response(pipe, _Handler)
 
 
-def _seconds(parallel: int) -> float:
-    """Return the seconds to close all issues of a new server."""
+def _cost(parallel: int) -> Cost:
+    """Return the cost to close all issues of a new server."""
     with servers.started(_serve) as url:
         given = {"url": url, "token": "x", "dialect": "server", "timeout": 30, "retries": 0}
         given |= {"retry_max_wait": 60, "validate_certs": True}
         task = Task(resolve(SERVICES["tracker"], given.get, {}), print, False)
         jql = "project = OPS"
         options = TrackerIssueOptions(jql=jql, status="Done", max_issues=ISSUES, parallel=parallel)
-        started = time.monotonic()
         operation = TrackerIssueOperation(task, options)
-        operation.apply(operation.plan())
-        seconds = time.monotonic() - started
+        cost = costs.of_work(lambda: operation.apply(operation.plan()))
         with urlopen(f"{url}/done", timeout=10) as response:
             done = int(response.read())
         if done != ISSUES:
             raise SystemExit(f"{done} of {ISSUES} issues are done")
-    return seconds
+    return cost
 
 
 def run() -> bool:
     """Run the benchmark. Return whether the promise is kept."""
     print(f"\n{ISSUES} issues moved, {1000 * DELAY:.0f} ms an answer, median of {RUNS}\n")
     ways = {
-        parallel: statistics.median(_seconds(parallel) for _run in range(RUNS))
+        parallel: costs.median(_cost(parallel) for _run in range(RUNS))
         for parallel in (1, PARALLEL)
     }
-    for parallel, seconds in ways.items():
-        print(f"parallel {parallel}: {seconds:7.2f} s")
-    ratio = ways[1] / ways[PARALLEL]
-    kept = ratio >= PROMISED_RATIO
-    print(f"\nat least {PROMISED_RATIO:g} times faster ({ratio:.1f}): {'yes' if kept else 'NO'}")
-    return kept
+    print(f"{'parallel':<10}{costs.HEAD}")
+    for parallel, cost in ways.items():
+        print(f"{parallel:<10}{cost}")
+    faster = "200 issues in parallel, faster than in sequence"
+    return costs.judge(faster, ways[1] / ways[PARALLEL])

@@ -22,11 +22,11 @@ class Meter:
         os.close(descriptor)
         self._played = Path(name)
         os.environ["PLAYED_FILES"] = name  # for callbacks/played.py
-        self._before = _processor_seconds()
+        self._before = processor_seconds()
 
     def properties(self) -> list[tuple[str, object]]:
         """Return the measures since the last call."""
-        now = _processor_seconds()
+        now = processor_seconds()
         found: list[tuple[str, object]] = [("processor", f"{max(now - self._before, 0):.2f}")]
         self._before = now
         if self._played.stat().st_size:
@@ -48,7 +48,7 @@ def _in_checkout(path: str) -> str:
     return next((name for name in names if "/" in name and (_ROOT / name).is_file()), "")
 
 
-def _processor_seconds() -> float:
+def processor_seconds() -> float:
     """Return the processor time of this process and its descendants.
 
     /proc has the time of descendants that still run. A process with many threads reads many files

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.benchmarks.promises import PROMISES
 from tests.helpers import cases, operations
 
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "requests.md"
@@ -21,6 +22,15 @@ The requests that a task sends. The tests count exactly these requests in the lo
 `python -m tools.generated` writes this page from them.
 
 | operation | module | requests | writes |
+|---|---|---|---|
+"""
+_TIMES = """
+## Promises about time
+
+`make bench` prints wall and processor seconds of each method, and judges these promises by both. Processor seconds are those of all
+processes that do the work. The limits are ratios, except those with the unit s. A dash means that nothing is promised.
+
+| promise | wall | processor | note |
 |---|---|---|---|
 """
 #: Maps a step of a case to its name in the table, and to a suffix if several steps share the name.
@@ -39,7 +49,17 @@ def files() -> dict[Path, str]:
 
 
 def _page() -> str:
-    return _HEAD + "".join(f"| {row} |\n" for row in (*_promised(), *_cases()))
+    counts = "".join(f"| {row} |\n" for row in (*_promised(), *_cases()))
+    return _HEAD + counts + _TIMES + "".join(f"| {row} |\n" for row in _times())
+
+
+def _times() -> Iterator[str]:
+    for name, one in PROMISES.items():
+        bound = "at least" if one.at_least else "at most"
+        suffix = " s" if one.unit == "seconds" else ""
+        limits = (one.wall, one.processor)
+        shown = ("-" if limit is None else f"{bound} {limit:g}{suffix}" for limit in limits)
+        yield f"{name} | {' | '.join(shown)} | {one.note}"
 
 
 def _promised() -> Iterator[str]:
