@@ -286,6 +286,7 @@ class DeadlineAdapter(HTTPAdapter):
         headers: Mapping[str, str],
         body: Content | None,
         *,
+        there: Origin,
         timeout: float,
         proxies: dict[str, str],
         verify: Any,
@@ -296,16 +297,18 @@ class DeadlineAdapter(HTTPAdapter):
         `send` of the library does the same, but selects pool, proxy and certificates anew each
         time, and wraps the response: this takes as long as the transfer of a small file.
         """
-        last, there = self.last, origin(url)
+        target, last = usual_target(url), self.last
+        address = url if target else prepared_url(url)
         if last[0] != there:
-            pool = self.get_connection_with_tls_context(_prepared(url), verify, proxies, cert)
-            self.cert_verify(pool, url, verify, cert)
+            pool = self.get_connection_with_tls_context(_prepared(address), verify, proxies, cert)
+            self.cert_verify(pool, address, verify, cert)
             last = self.last = there, pool
-        target = "" if proxies else usual_target(url)
+        if proxies or not target:
+            target = self.request_url(_prepared(address), proxies)
         try:
             return last[1].urlopen(
                 method=method,
-                url=target or self.request_url(_prepared(url), proxies),
+                url=target,
                 body=body,
                 headers=headers,
                 redirect=False,
@@ -359,9 +362,18 @@ class PooledSession(Session):
         self.mount("http://", self.adapter)
 
     def exchange(
-        self, outgoing: Outgoing, login: Login, accounting: Accounting, *, timeout: float
+        self,
+        outgoing: Outgoing,
+        there: Origin,
+        login: Login,
+        accounting: Accounting,
+        *,
+        timeout: float,
     ) -> Incoming:
-        """Send a request, and read no body: `Session.send` would read that of a redirect."""
+        """Send a request, and read no body: `Session.send` would read that of a redirect.
+
+        :param there: the origin of the address
+        """
         login(outgoing)
         url, body = outgoing.url, outgoing.body or None
         headers = {**_HEADERS, **outgoing.headers}
@@ -370,34 +382,33 @@ class PooledSession(Session):
             headers["Content-Length"] = str(len(body))
         elif outgoing.method not in ("GET", "HEAD"):
             headers.setdefault("Content-Length", "0")
-        address = prepared_url(url)
-        jar = self.cookies if origin(url) == self._cookies_of else None
+        jar = self.cookies if there == self._cookies_of else None
         if jar is not None:
-            request = _prepared(address, headers)
+            request = _prepared(prepared_url(url), headers)
             request.prepare_cookies(jar)
             headers = dict(request.headers)
         raw = self.adapter.open(
             outgoing.method,
-            address,
+            url,
             headers,
             body,
+            there=there,
             timeout=timeout,
-            proxies=self._proxy_for(url),
+            proxies=self._proxy_for(url, there),
             verify=self.verify,
             cert=self.cert,
         )
         if "Set-Cookie" in raw.headers:
             jar = RequestsCookieJar() if jar is None else jar
-            request = _prepared(address, headers)
+            request = _prepared(prepared_url(url), headers)
             extract_cookies_to_jar(jar, request, raw)  # type: ignore[no-untyped-call]
         cookies = [cookie.value or "" for cookie in jar or ()]
         # shorter values are flags or languages, and parts of other words
         hidden.add(*[value for value in cookies if len(value) >= 8])
         return Incoming(raw, url, accounting)
 
-    def _proxy_for(self, url: str) -> dict[str, str]:
+    def _proxy_for(self, url: str, there: Origin) -> dict[str, str]:
         """Return the proxy that `requests` chooses; its login is kept out of all output."""
-        there = origin(url)
         if there not in self._proxies:
             proxy = utils.select_proxy(url, utils.get_environ_proxies(url))
             _check_proxy(proxy or "")

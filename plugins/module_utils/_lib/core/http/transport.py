@@ -343,7 +343,9 @@ class Transport:
             login.prepare()  # before the request is counted, because it may fail
         outgoing.body = body = self._body(request)
         try:
-            incoming = self._session.exchange(outgoing, login, self.accounting, timeout=timeout)
+            incoming = self._session.exchange(
+                outgoing, there, login, self.accounting, timeout=timeout
+            )
         finally:
             upload = None if isinstance(body, bytes) else body
             # an upload counts its bytes itself; `outgoing.body` may contain the login

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from ...core.concurrency import BackgroundThread
 from ...core.errors import ToolchainError
-from ...core.http.messages import Response, json_or_none
+from ...core.http.messages import Response
 from ...core.json_text import TooDeep
 from ..aql import InvalidJson, StreamedObject, parse
 from ..client import RepoClient, item_path, listed_objects, object_of, segments
@@ -272,11 +272,12 @@ class _Listed(StreamedObject):
         )
 
 
-def stored_path(response: Response, repo: str, path: str) -> str:
+def stored_path(response: Response, decoded: Any, repo: str, path: str) -> str:
     """Return the path under which the server stored a file, which may differ from that of the
     request [repo-36].
+
+    :param decoded: the JSON of the response; `None` if it is none
     """
-    decoded = json_or_none(response.body)
     found = decoded.get("path") if isinstance(decoded, Mapping) else None
     if not isinstance(found, str) or not found.strip("/"):
         return path
@@ -288,9 +289,11 @@ def stored_path(response: Response, repo: str, path: str) -> str:
         ) from None
 
 
-def of_checksums(response: Response) -> StoredItem | None:
-    """Return size and checksums in the response to a deployment [repo-19]; `None` without them."""
-    decoded = json_or_none(response.body)
+def of_checksums(decoded: Any) -> StoredItem | None:
+    """Return size and checksums in the response to a deployment [repo-19]; `None` without them.
+
+    :param decoded: see :func:`stored_path`
+    """
     if not isinstance(decoded, Mapping) or not isinstance(decoded.get("checksums"), Mapping):
         return None
     sums = decoded["checksums"]

@@ -11,7 +11,7 @@ from typing import Any
 from ...core.concurrency import bounded, first_alone
 from ...core.errors import ToolchainError, shorten
 from ...core.http.file_download import RemoteContent, fetch_digests
-from ...core.http.messages import Response
+from ...core.http.messages import Response, json_or_none
 from ...core.verification import without_effect
 from .. import properties
 from ..client import RepoClient, item_path
@@ -321,10 +321,11 @@ class Uploader:
 
         The checksums come from the response, or from a read if the server supports HEAD.
         """
-        path = listing.stored_path(response, self.repo, wanted.path)
+        decoded = json_or_none(response.body)
+        path = listing.stored_path(response, decoded, self.repo, wanted.path)
         if path != wanted.path:
             self.renamed[wanted.path] = path
-        found = listing.of_checksums(response)
+        found = listing.of_checksums(decoded)
         if found is None and self.client.reports_checksums:
             path = self.renamed.get(wanted.path, wanted.path)
             found = listing.head(self.client, self.repo, path)
