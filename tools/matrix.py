@@ -3,7 +3,6 @@
 
     python -m tools.matrix                       every pair, into docs/platforms.md
     python -m tools.matrix 2.18-3.11             one pair, into docs/platforms.md
-    python -m tools.matrix --only loop           one check of every pair; other cells stay
     python -m tools.matrix --brief oldest newest   a part of the checks, written nowhere
     python -m tools.matrix --first 2.20-3.12       the tests of modules in `make test`
     python -m tools.matrix --prepare oldest        the environment, for runs without a network
@@ -144,36 +143,29 @@ def commands(pair: str, part: str = "") -> dict[str, list[str]]:
         # other files import packages of other jobs
         tests = tree.ROOT / "tests"
         files = [*tests.glob("faults/**/test_*.py"), *tests.glob("integration/**/test_*.py")]
-        marked = [
-            str(file.relative_to(tree.ROOT))
-            for file in files
-            if "mark.first" in file.read_text("utf-8")
-        ]
-        return {
-            "unit": found["unit"],
-            "contract": [*pytest, "tests/contract"],
-            "first": [*pytest, "-m", "first", *sorted(marked)],
-        }
+        marked = (file for file in files if "mark.first" in file.read_text("utf-8"))
+        first = sorted(str(file.relative_to(tree.ROOT)) for file in marked)
+        contract, first = [*pytest, "tests/contract"], [*pytest, "-m", "first", *first]
+        return {"unit": found["unit"], "contract": contract, "first": first}
     return found
 
 
-def run(pair: str, folder: Path, part: str = "", only: str | None = None) -> dict[str, str]:
-    """Return the cells of a pair by their column; with `only`, run a single check."""
+def run(pair: str, folder: Path, part: str = "") -> dict[str, str]:
+    """Return the cells of a pair by their column."""
     programs = environment(pair)
     if programs is None:
         missing = f"{_NOT_RUN}: no Python {pair.split('-')[1]} here"
         print(f"=== {pair}: {missing}", flush=True)
-        return {**dict.fromkeys(_COLUMNS[3:], ""), "ansible-core": missing}
+        return {"ansible-core": missing}
     version = "from ansible import release; print(release.__version__)"
     cells = {"ansible-core": _done(["python", "-c", version], folder, programs)[1].strip()}
     for name, command in commands(pair, part).items():
-        if only in (None, name):
-            passed, output = _done(command, folder, programs)
-            print(f"=== {pair}-{name}: {'passed' if passed else 'FAILED'}\n{output}", flush=True)
-            cells[name] = "passed" if passed else "failed"
-            if name == "loop" and passed:
-                times = json.loads(output.splitlines()[-1])
-                cells[name] = " / ".join(f"{seconds:.1f} s" for seconds in times.values())
+        passed, output = _done(command, folder, programs)
+        print(f"=== {pair}-{name}: {'passed' if passed else 'FAILED'}\n{output}", flush=True)
+        cells[name] = "passed" if passed else "failed"
+        if name == "loop" and passed:
+            times = json.loads(output.splitlines()[-1])
+            cells[name] = " / ".join(f"{seconds:.1f} s" for seconds in times.values())
     return cells
 
 
@@ -195,23 +187,18 @@ def _done(command: Sequence[str], folder: Path, programs: Path) -> tuple[bool, s
 
 
 def write(cells: Mapping[str, Mapping[str, str]]) -> None:
-    """Write the table; a pair or check that did not run now keeps its cells."""
+    """Write the table; a pair that did not run now keeps its row."""
     text = PLATFORMS.read_text(encoding="utf-8")
     head, rest = text.split(_MARKS[0])
     before, tail = rest.split(_MARKS[1])
-    rows: dict[str, dict[str, str]] = {}
-    for line in before.splitlines():
-        row = [cell.strip() for cell in line.strip("|").split("|")]
-        rows["-".join(row[:2])] = dict(zip(_COLUMNS, row, strict=False))
+    rows = {"-".join(line.split(" | ")[:2]).strip("| "): line for line in before.splitlines()}
+    for pair, found in cells.items():
+        row = [*pair.split("-"), *(found.get(name, "") for name in _COLUMNS[2:])]
+        rows[pair] = f"| {' | '.join(row)} |"
     lines = [f"| {' | '.join(_COLUMNS)} |", "|---" * len(_COLUMNS) + "|"]
-    for pair in PAIRS:
-        if pair in cells or pair in rows:
-            named = dict(zip(_COLUMNS, pair.split("-"), strict=False))
-            whole = {**named, **rows.get(pair, {}), **cells.get(pair, {})}
-            lines.append(f"| {' | '.join(whole.get(name, '') for name in _COLUMNS)} |")
-    table = "\n".join(lines)
-    whole_page = f"{head}{_MARKS[0]}\n\n{table}\n\n{_MARKS[1]}{tail}"
-    PLATFORMS.write_text(whole_page, encoding="utf-8")
+    table = "\n".join([*lines, *(rows[pair] for pair in PAIRS if pair in rows)])
+    whole = f"{head}{_MARKS[0]}\n\n{table}\n\n{_MARKS[1]}{tail}"
+    PLATFORMS.write_text(whole, encoding="utf-8")
 
 
 def main() -> int:
@@ -221,7 +208,6 @@ def main() -> int:
     parts = parser.add_mutually_exclusive_group()
     for name, text in _PARTS.items():
         parts.add_argument(f"--{name}", dest="part", action="store_const", const=name, help=text)
-    parser.add_argument("--only", choices=_COLUMNS[3:], help="this check of each pair")
     options = parser.parse_args()
     names = {NICKNAMES.get(name, name) for name in options.pairs}
     chosen = [pair for pair in PAIRS if not names or pair in names]
@@ -238,7 +224,7 @@ def main() -> int:
             # the copy of `make test`
             collections.symlink_to(tree.ROOT.parents[2], target_is_directory=True)
         for pair in chosen:
-            cells[pair] = run(pair, Path(folder), options.part, options.only)
+            cells[pair] = run(pair, Path(folder), options.part)
             if not options.part:
                 write(cells)
     ends = {cell for each in cells.values() for cell in each.values()}
