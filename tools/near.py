@@ -108,20 +108,12 @@ def _played_files(path: str, reached: Collection[str]) -> list[str]:
             users = users or [file for file in known if file.startswith(f"{folder}/")]
         return [path, *users]
     steps = [each for each in reached if each.startswith(f"{Path(_STEPS).parent}/steps/")]
-    defined = {name for file in steps for name in re.findall(r"^def ([a-z]\w+)", text(file), re.M)}
-    found = [file for step in defined for file in _with_step().get(step, ())]
+    defined = [name for file in steps for name in re.findall(r"^def ([a-z]\w+)", text(file), re.M)]
+    run = re.compile(rf"\bstep: (?:{'|'.join(defined)})\b")
+    played = [file for file in files() if file.startswith(_PLAYED)] if defined else []
+    found = [file for file in played if run.search(text(file))]
     if any("/callback_plugins/" in each for each in reached):
         found += [file for file in known if re.fullmatch(r"playbooks/\w+\.yml", file)]
-    return found
-
-
-@cache
-def _with_step() -> dict[str, list[str]]:
-    """Map the steps of the action `bookkeeping` to the files of playbooks and roles with them."""
-    found = defaultdict(list)
-    for file in files():
-        for step in re.findall(r"\bstep: (\w+)", text(file)) if file.startswith(_PLAYED) else ():
-            found[step].append(file)
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,12 +87,12 @@ def confirmed(found: Iterable[Witness], kind: str = "") -> dict[str, set[str]]:
 
     :param kind: count only witnesses of this kind; "" means all
     """
-    names: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = defaultdict(set)
     for one in found:
-        for operation in itertools.chain.from_iterable(one.tests.values()):
-            if kind in ("", one.kind):
-                names.setdefault(operation, set()).add(one.who)
-    return names
+        if kind in ("", one.kind):
+            for operation in itertools.chain.from_iterable(one.tests.values()):
+                names[operation].add(one.who)
+    return dict(names)
 
 
 def files() -> dict[Path, str]:
@@ -99,15 +100,14 @@ def files() -> dict[Path, str]:
     data = load()
     found = witnesses(data)
     by_kind = [confirmed(found, kind) for kind in _KINDS]
-    rows = []
-    bare: dict[str, list[str]] = {}
+    rows, bare = [], defaultdict(list)
     for operation in operations():
         module, _dot, name = operation.partition(".")
         cells = [", ".join(sorted(names.get(operation, ()), key=str.lower)) for names in by_kind]
         if any(cells):
             rows.append((module, name, cells))
         else:
-            bare.setdefault(module, []).append(name)
+            bare[module].append(name)
     source = _TEMPLATE.read_text(encoding="utf-8")
     template = jinja2.Template(source, trim_blocks=True, undefined=jinja2.StrictUndefined)
     values = {"kinds": _KINDS, "confirmed": rows, "witnesses": found, "bare": bare}

@@ -96,10 +96,8 @@ class Interface:
         return best
 
 
-@cache
-def interface_of(service: str) -> Interface:
-    """Return the interface of a service."""
-    return Interface(service)
+#: Returns the interface of a service.
+interface_of = cache(Interface)
 
 
 def _fit(path: Sequence[str], segments: Sequence[str]) -> list[bool] | None:

@@ -158,17 +158,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", type=Path)
     parser.add_argument("--compare", action="store_true", help="keep nothing")
-    parser.add_argument("--flavour", choices=("written", "real"), default="real")
     given = parser.parse_args(arguments)
     recording = read(given.file)
-    with Sandbox.start(flavour=given.flavour) as sandbox:
+    with Sandbox.start(flavour="real") as sandbox:
 
         def fresh() -> Mapping[str, str]:
             sandbox.reset()
             return sandbox.urls
 
         found = Comparison(recording, sandbox.urls).differences
-        print(table(found) if found else f"The sandbox ({given.flavour}) responds in the same way.")
+        print(table(found) if found else "The sandbox responds in the same way.")
         if not given.compare:
             name = f"{recording[0]['suite']}-{recording[0]['product']}".lower()
             kept = KEPT / f"{re.sub('[^a-z0-9.]+', '-', name)}.jsonl"

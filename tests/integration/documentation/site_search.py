@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -42,9 +43,8 @@ new Promise((done) => {
 """
 
 
-def missed(site: Path) -> list[str]:
-    """Return an error message per question that does not lead to its page."""
-    found = []
+def missed(site: Path) -> Iterator[str]:
+    """Yield an error message per question that does not lead to its page."""
     questions: dict[str, str] = yaml.safe_load(QUESTIONS.read_text("utf-8"))
     with browser.browser() as page:
         page.open(site / "search.html")
@@ -55,23 +55,16 @@ def missed(site: Path) -> list[str]:
                 page.call("Page.navigate", url=address)
             else:
                 page.run(_SEARCH % (json.dumps(text), json.dumps(text)))
-            links = page.run(_RESULTS)
-            results = [str(link).partition(".html")[0] for link in links]
+            results = (str(link).partition(".html")[0] for link in page.run(_RESULTS))
             pages = list(dict.fromkeys(results))
             if wanted not in pages[:_FIRST]:
-                found.append(f"{text}: {wanted} is not among the first results: {pages[:5]}")
-    return found
-
-
-def main(arguments: list[str]) -> int:
-    """Search for everything, and print what is missed."""
-    if installed.program(browser.PROGRAM) is None:
-        print("no Chromium on this machine: nothing was searched for")
-        return 0
-    sentences = missed(Path(arguments[0]).resolve())
-    print("\n".join(sentences) or "Every question leads to its page.")
-    return 1 if sentences else 0
+                yield f"{text}: {wanted} is not among the first results: {pages[:5]}"
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    if installed.program(browser.PROGRAM) is None:
+        print("no Chromium on this machine: nothing was searched for")
+    elif sentences := list(missed(Path(sys.argv[1]).resolve())):
+        sys.exit("\n".join(sentences))
+    else:
+        print("Every question leads to its page.")
