@@ -90,9 +90,6 @@ class OauthConsumerOperation:
         # links are followed, because mounted secrets are links
         self._key_path = os.path.realpath(options.private_key)
         self._certificate_path = os.path.realpath(options.certificate)
-        self._check_options()
-
-    def _check_options(self) -> None:
         valid, renew = self._options.valid_days, self._options.renew_before
         if not 1 <= len(self._name) <= _LONGEST_NAME:
             raise invalid(f"common_name must have 1 to {_LONGEST_NAME} characters")
@@ -122,7 +119,13 @@ class OauthConsumerOperation:
             "private_key": _describe_key(key, mode),
             "certificate": _describe_certificate(certificate),
         }
-        if self._must_replace(key):
+        size, force = self._options.key_size, self._options.force
+        if key is not None and key.key_size < size and not force:
+            raise invalid(
+                f"the key in {self._key_path} has {key.key_size} bits, which is less than key_size"
+                f" ({size}). Set force to true to create a new key, and register that key"
+            )
+        if force:
             key = None
         if not self._is_good(key, certificate):
             certificate = None
@@ -135,16 +138,6 @@ class OauthConsumerOperation:
         }
         found = plan(current, desired).with_result(consumer=self._describe(key, certificate))
         return found.with_data(Pair(key, mode, certificate))
-
-    def _must_replace(self, key: RSAPrivateKey | None) -> bool:
-        """Return whether to replace the key. Raises `invalid` for a short key without `force`."""
-        size = self._options.key_size
-        if key is not None and key.key_size < size and not self._options.force:
-            raise invalid(
-                f"the key in {self._key_path} has {key.key_size} bits, which is less than key_size"
-                f" ({size}). Set force to true to create a new key, and register that key"
-            )
-        return self._options.force
 
     def _read_key(self) -> tuple[RSAPrivateKey | None, int]:
         """Return the key, `None` if there is none, and the permissions of its file."""
@@ -204,7 +197,11 @@ class OauthConsumerOperation:
                     )
                 )
         elif pair.mode & ~_KEY_MODE:
-            _set_mode(self._key_path, pair.mode & _KEY_MODE)
+            try:
+                os.chmod(self._key_path, pair.mode & _KEY_MODE)
+            except OSError as error:
+                message = f"cannot change the permissions of {self._key_path}: {error.strerror}"
+                raise ToolchainError("failed", message) from None
         if certificate is None:
             certificate = self._create_certificate(key)
             with atomic_write(self._certificate_path, _CERTIFICATE_MODE) as file:
@@ -239,14 +236,6 @@ class OauthConsumerOperation:
             known["not_after"] = f"{end:%Y-%m-%dT%H:%M:%SZ}"
         names = ("public_key", "certificate", "not_after")
         return {"consumer_key": self._name, **{name: known.get(name) for name in names}}
-
-
-def _set_mode(path: str, mode: int) -> None:
-    try:
-        os.chmod(path, mode)
-    except OSError as error:
-        message = f"cannot change the permissions of {path}: {error.strerror}"
-        raise ToolchainError("failed", message) from None
 
 
 def _describe_key(key: RSAPrivateKey | None, mode: int) -> dict[str, Any] | None:

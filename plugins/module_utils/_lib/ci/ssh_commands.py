@@ -103,7 +103,14 @@ class SshCommands:
         code, output, stderr = self._exchange(purpose, command, reads, stdin)
         done = SshResult(purpose, output, self._url)
         if code == _NO_CONNECTION:
-            raise self._connection_error(done, stderr, reads)
+            lowered = stderr.lower()
+            for sign, kind, hint in _CLIENT_ERRORS:
+                if sign in lowered:
+                    raise done.error(kind, f"{stderr} ({hint})", stderr)
+            lost = "" if reads else f"; {OUTCOME_UNKNOWN}"
+            error = done.error("network", f"the connection was lost ({stderr}){lost}", stderr)
+            error.outcome_unknown = not reads
+            raise error
         if not reads and code not in _NOT_STARTED:
             self._task.accounting.add(acknowledged=1)
         if code != 0:
@@ -184,14 +191,3 @@ class SshCommands:
             ) from None
         stderr = done.stderr.decode("utf-8", "replace")
         return done.returncode, done.stdout.decode("utf-8", "replace"), shorten(stderr)
-
-    def _connection_error(self, done: SshResult, stderr: str, reads: bool) -> ToolchainError:
-        """Return the error for a failed or lost connection."""
-        lowered = stderr.lower()
-        for sign, kind, hint in _CLIENT_ERRORS:
-            if sign in lowered:
-                return done.error(kind, f"{stderr} ({hint})", stderr)
-        lost = "" if reads else f"; {OUTCOME_UNKNOWN}"
-        error = done.error("network", f"the connection was lost ({stderr}){lost}", stderr)
-        error.outcome_unknown = not reads
-        return error

@@ -250,17 +250,8 @@ def _entry(key: str, value: Any) -> str:
             raise invalid(f"'{word}' has no clause: add at least one clause")
         text = f"({(' OR ' if word == 'or' else ' AND ').join(inner)})"
         return f"NOT {text}" if word == "not" else text
-    _reject_mistyped(key.strip())
-    found = _KEY.fullmatch(key.strip())
-    if found is None:
-        return _comparison(key.strip(), "=", value)
-    operator = found["symbol"] or " ".join(found["word"].lower().split())
-    return _comparison(found["field"], operator, value)
-
-
-def _reject_mistyped(key: str) -> None:
-    """Raise `invalid` for a key that ends with a mistyped operator."""
-    signs, words = _SIGNS.search(key), key.lower().split()
+    given = key.strip()
+    signs, words = _SIGNS.search(given), given.lower().split()
     counts = range(min(_MAX_WORDS, len(words) - 1), 0, -1)
     endings = (" ".join(words[-count:]) for count in counts)
     known = {*_OPERATORS, *_MISTYPED, *_HISTORY}
@@ -268,12 +259,17 @@ def _reject_mistyped(key: str) -> None:
     if signs is not None:
         operator = signs[0].lower()
     if operator is not None and operator not in _OPERATORS:
-        raise _no_operator(operator, f"'{key}'")
-    if _SIGN_INSIDE.search(key) is not None:
+        raise _no_operator(operator, f"'{given}'")
+    if _SIGN_INSIDE.search(given) is not None:
         raise invalid(
-            f"'{key}' is not a field followed by an operator: write a key such as 'created >=', or"
-            " set the keys 'field', 'operator' and 'value'"
+            f"'{given}' is not a field followed by an operator: write a key such as 'created >=',"
+            " or set the keys 'field', 'operator' and 'value'"
         )
+    found = _KEY.fullmatch(given)
+    if found is None:
+        return _comparison(given, "=", value)
+    operator = found["symbol"] or " ".join(found["word"].lower().split())
+    return _comparison(found["field"], operator, value)
 
 
 def _no_operator(operator: str, place: str) -> ToolchainError:

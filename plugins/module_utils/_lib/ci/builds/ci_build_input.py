@@ -76,9 +76,24 @@ class CiBuildInputOperation:
                 self._hide(text(value))
         if pending is None:
             return unchanged({"input": None})
-        parameters = (
-            self._typed_parameters(pending, types) if self._options.action == "proceed" else {}
-        )
+        parameters: dict[str, object] = {}
+        if self._options.action == "proceed":
+            given = self._parameters
+            # without a missing parameter, the server would continue
+            for names, words in (
+                (sorted(set(given) - set(types)), "has no parameter"),
+                (sorted(set(types) - set(given)), "needs the parameter"),
+            ):
+                if names:
+                    has = f"it has {', '.join(types)}" if types else "it has none"
+                    wrong = f"{described(pending)} {words} {', '.join(names)}"
+                    raise invalid(f"parameters: {wrong}: {has}")
+            for name, kind in types.items():
+                parameters[name] = value = text(given[name])
+                if "BooleanParameter" in kind:
+                    if value.lower() not in ("true", "false"):
+                        raise invalid(f"parameters.{name} is a boolean: use true or false")
+                    parameters[name] = value.lower() == "true"
         shown = {"build": records.number_of(build.get("number")), "id": pending["id"]}
         values = {
             "id": pending["id"],
@@ -155,31 +170,6 @@ class CiBuildInputOperation:
             f"{self._purpose}: the build does not wait for {which}"
             + (f", but for {known}" if known else ""),
         )
-
-    def _typed_parameters(
-        self, pending: Mapping[str, Any], types: Mapping[str, str]
-    ) -> dict[str, object]:
-        """Return the typed values of the parameters.
-
-        Raises `invalid` for a missing parameter, without which the server would continue, for a
-        parameter that the input does not have, and for a boolean with another value.
-        """
-        values = self._parameters
-        for names, words in (
-            (sorted(set(values) - set(types)), "has no parameter"),
-            (sorted(set(types) - set(values)), "needs the parameter"),
-        ):
-            if names:
-                has = f"it has {', '.join(types)}" if types else "it has none"
-                raise invalid(f"parameters: {described(pending)} {words} {', '.join(names)}: {has}")
-        typed: dict[str, object] = {}
-        for name, kind in types.items():
-            typed[name] = value = text(values[name])
-            if "BooleanParameter" in kind:
-                if value.lower() not in ("true", "false"):
-                    raise invalid(f"parameters.{name} is a boolean: use true or false")
-                typed[name] = value.lower() == "true"
-        return typed
 
     def _is_answered(self, number: str, input_id: str) -> bool | None:
         """Return whether the build no longer waits for the input.

@@ -500,7 +500,16 @@ class CiJobBuildOperation:
                 if self._options.wait:
                     self._follow([build for build in dict.fromkeys(builds) if build.open], polling)
             except KeyboardInterrupt:
-                self._interrupted(builds, say)
+
+                def leave(build: RequestedBuild) -> None:
+                    if build.over:
+                        build.attempt(build.validate)
+                        return
+                    message = f"interrupted; {build.abandon(at_once=True)}"
+                    build.error = ToolchainError("failed", message)
+                    say(message)
+
+                self._each(leave, [build for build in dict.fromkeys(builds) if build.error is None])
         failure = self._failure(builds, changed=any(build.started for build in builds))
         if failure is not None:
             raise failure
@@ -570,19 +579,6 @@ class CiJobBuildOperation:
         for build in ended:
             if build.error is None:
                 build.attempt(build.validate)
-
-    def _interrupted(self, builds: Sequence[RequestedBuild], say: Callable[[str], None]) -> None:
-        """After Ctrl-C, abandon all builds that have not ended, and report their states."""
-
-        def leave(build: RequestedBuild) -> None:
-            if build.over:
-                build.attempt(build.validate)
-                return
-            message = f"interrupted; {build.abandon(at_once=True)}"
-            build.error = ToolchainError("failed", message)
-            say(message)
-
-        self._each(leave, [build for build in dict.fromkeys(builds) if build.error is None])
 
     def _failure(self, builds: Sequence[RequestedBuild], *, changed: bool) -> ToolchainError | None:
         """Return a single error for all failed builds, or `None`."""

@@ -318,7 +318,13 @@ class Credentials(ItemKind[CiCredentialEntry, XmlElement]):
         found = plan(None if live is None else wanted.current(live), wanted.fields(live))
         state, fingerprint = "same", None
         if live is not None:
-            state, fingerprint = self._compared_secret(entry, live, wanted)
+            is_recorded, known = _is_recorded(live, wanted), entry.fingerprint
+            if known or is_recorded:
+                fingerprint = self._stores.fingerprint(self._location(entry))
+            if known == replaced_in(_record(live)):
+                known = None
+            has_secret = wanted.secret is not None
+            state = compare_secret(is_recorded, known, fingerprint, has_secret)
         found = self._with_secret(entry, found, state)
         if found.changed:
             try:
@@ -348,19 +354,6 @@ class Credentials(ItemKind[CiCredentialEntry, XmlElement]):
             "fingerprint": fingerprint,
         }
         return found.with_result(credential=shown)
-
-    def _compared_secret(
-        self, entry: CiCredentialEntry, live: XmlElement, wanted: Wanted
-    ) -> tuple[str, str | None]:
-        """Return the state of the secret, and the fingerprint if it was needed."""
-        is_recorded, known = _is_recorded(live, wanted), entry.fingerprint
-        fingerprint = None
-        if known or is_recorded:
-            fingerprint = self._stores.fingerprint(self._location(entry))
-        if known == replaced_in(_record(live)):
-            known = None
-        has_secret = wanted.secret is not None
-        return compare_secret(is_recorded, known, fingerprint, has_secret), fingerprint
 
     def _warn_of_unknown(
         self, item: Item[CiCredentialEntry, XmlElement], record: str, fingerprint: str | None

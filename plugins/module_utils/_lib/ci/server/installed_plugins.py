@@ -117,26 +117,21 @@ def listed(output: str) -> list[Plugin]:
     for line in output.splitlines():
         name, *rest = line.split(None, 1)[:2] or [""]
         if rest:
-            title, version, update = _title_and_version(rest[0].rstrip())
-            found.append(Plugin(name, title, version, None, None, None, update))
+            # The columns are padded with blanks. Titles and private versions may contain blanks,
+            # and a newer version follows in brackets [ci-17].
+            text, private, suffix = rest[0].rstrip(), "", ""
+            start = text.rfind(_PRIVATE)
+            end = text.find(")", start) + 1 if start >= 0 else 0
+            if end:
+                text, private, suffix = text[:start], text[start:end], text[end:]
+            if not private and text.endswith(")"):
+                shorter, _blank, last = text.rpartition(" ")
+                if shorter and last.startswith("("):
+                    text, suffix = shorter, last
+            title, _blank, version = text.rstrip().rpartition(" ")
+            version, update = f"{version}{private}", suffix != ""
+            found.append(Plugin(name, title.rstrip(), version, None, None, None, update))
     return sorted(found, key=lambda plugin: plugin.short_name)
-
-
-def _title_and_version(text: str) -> tuple[str, str, bool]:
-    """Split the end of a line into title, version, and whether a newer version exists.
-
-    Server fact [ci-17]: the columns are padded with blanks. Titles and private versions may contain
-    blanks, and a newer version follows in brackets.
-    """
-    start = text.rfind(_PRIVATE)
-    end = text.find(")", start) + 1 if start >= 0 else 0
-    head, private, suffix = (text[:start], text[start:end], text[end:]) if end else (text, "", "")
-    if not private and head.endswith(")"):
-        shorter, _blank, last = head.rpartition(" ")
-        if shorter and last.startswith("("):
-            head, suffix = shorter, last
-    title, _blank, version = head.rstrip().rpartition(" ")
-    return title.rstrip(), f"{version}{private}", suffix != ""
 
 
 #: A number, a qualifier, a nested list, or `_ANY`.

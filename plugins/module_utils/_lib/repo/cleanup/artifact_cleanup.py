@@ -96,7 +96,14 @@ class ArtifactCleanupOperation:
         found = self._found()
         selected, kept = _merge(found)
         going, kept = _merge([*self._parts.complete(selected), *kept])
-        self._check_parts(going)
+        for rule in self._rules:
+            parts = [each.item for each in going if each.after and each.rule is rule]
+            rule.refuse_crossing({path for item in parts for path in item.paths})
+        orphans = sorted(f"{item.repo}/{item.path}" for item in self._parts.orphans)
+        if orphans:
+            named = ", ".join(f"'{name}'" for name in orphans[:_NAMED])
+            more = f" and {len(orphans) - _NAMED} more" if len(orphans) > _NAMED else ""
+            self._warn(f"{named}{more} stay, because the image to which they belong does not exist")
         left = sorted(self._left.keys() - {verdict.name for verdict in going})
         if left:
             stay = f"{len(left)} files stay" if left[1:] else "1 file stays"
@@ -267,17 +274,6 @@ class ArtifactCleanupOperation:
         for path, item in items_in(rule.repo, rows).items():
             known.setdefault(path, item)
         return True
-
-    def _check_parts(self, going: Sequence[CleanupVerdict]) -> None:
-        """Check `exclude` for the parts of deleted images; warn of attached items without image."""
-        for rule in self._rules:
-            parts = [each.item for each in going if each.after and each.rule is rule]
-            rule.refuse_crossing({path for item in parts for path in item.paths})
-        orphans = sorted(f"{item.repo}/{item.path}" for item in self._parts.orphans)
-        if orphans:
-            named = ", ".join(f"'{name}'" for name in orphans[:_NAMED])
-            more = f" and {len(orphans) - _NAMED} more" if len(orphans) > _NAMED else ""
-            self._warn(f"{named}{more} stay, because the image to which they belong does not exist")
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         count = ProgressCounter(self._show_progress, "deleting items", len(plan.data))

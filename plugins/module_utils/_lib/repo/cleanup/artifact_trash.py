@@ -199,7 +199,18 @@ class ArtifactTrashOperation:
                 raise
             return {"changed": any(removed), "children": children(client)}
         if self._state == "empty":
-            return {"children": self._empty(state.found)}
+
+            def is_empty() -> bool | None:
+                left = children(self._client)
+                return None if left and left != state.found else not left
+
+            self._client.write("emptying the trash", "POST", "api/trash/empty", verify=is_empty)
+            left = children(self._client)
+            if left:
+                # server fact [repo-8]: the server empties the trash after its response (202); the
+                # list also contains items that were deleted meanwhile
+                self._warn(f"emptying the trash: it still contains items from {', '.join(left)}")
+            return {"children": left}
         changed = _remove(client, self._repo, self._path)
         left = children(client)
         # a repository may be listed again, because further items were deleted meanwhile
@@ -207,24 +218,6 @@ class ArtifactTrashOperation:
             purpose = _purpose(self._repo, self._path)
             raise without_effect(purpose, "the item is still in the trash", changed=False)
         return {"changed": changed, "children": left}
-
-    def _empty(self, found: list[str]) -> list[str]:
-        """Empty the trash; return the keys of the repositories that it contains then.
-
-        :param found: keys of the repositories in the trash before the request
-        """
-
-        def is_empty() -> bool | None:
-            left = children(self._client)
-            return None if left and left != found else not left
-
-        self._client.write("emptying the trash", "POST", "api/trash/empty", verify=is_empty)
-        left = children(self._client)
-        if left:
-            # server fact [repo-8]: the server empties the trash after its response (202); the list
-            # also contains items that were deleted meanwhile
-            self._warn(f"emptying the trash: it still contains items from {', '.join(left)}")
-        return left
 
 
 def _purpose(repo: str, path: str) -> str:

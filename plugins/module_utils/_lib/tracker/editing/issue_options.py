@@ -180,7 +180,15 @@ class IssueOptions:
                         " list"
                     )
         self._require_disjoint()
-        self._require_distinct_links()
+        # two entries about the same remote link
+        known: dict[str, int] = {}
+        for number, link in enumerate(self.remote_links or []):
+            first = known.setdefault(link.identity, number)
+            if first != number:
+                raise invalid(
+                    f"remote_links[{number}] is the same link as remote_links[{first}]: list each"
+                    " link once"
+                )
         if self.comment_state == "absent" and None not in (self.comment, self.comment_find):
             raise invalid("comment_find selects the comment to delete: omit comment")
 
@@ -198,17 +206,6 @@ class IssueOptions:
                         f"'{value}' is in both {option} and remove.{name}: remove it from one of"
                         " them"
                     )
-
-    def _require_distinct_links(self) -> None:
-        """Raise `invalid` for two entries about the same remote link."""
-        known: dict[str, int] = {}
-        for number, link in enumerate(self.remote_links or []):
-            first = known.setdefault(link.identity, number)
-            if first != number:
-                raise invalid(
-                    f"remote_links[{number}] is the same link as remote_links[{first}]: list each"
-                    " link once"
-                )
 
 
 def require_summary(place: str, summary: Any) -> None:

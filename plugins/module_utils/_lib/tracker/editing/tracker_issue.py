@@ -85,7 +85,14 @@ class WantedParts:
         self._names = FieldNames(site.client)
         self._texts = TextFormat(options.text_format == "markdown", site.cloud, site.task.warn)
         self.compared = ComparedFiles(site, options.compare_max)
-        self.fields = FieldsPart(site, self._distinct())
+        found: dict[str, WantedField] = {}
+        for one in (*self._own(), *self._named("fields", self._options.fields or {})):
+            other = found.setdefault(one.id, one)
+            if other is not one:
+                raise invalid(
+                    f"fields.{one.name} is the same field as {other.name}: set only one of them"
+                )
+        self.fields = FieldsPart(site, list(found.values()))
         self.others = list(self._others(files))
 
     @property
@@ -117,17 +124,6 @@ class WantedParts:
             filled = self.fields.filled
             status = StatusPart(site, options.status, options.transition, extra, filled)
             yield status if comment is None else CommentedStatusPart(site, status, comment)
-
-    def _distinct(self) -> list[WantedField]:
-        """Return the wanted fields. Raises `invalid` if two options set the same field."""
-        found: dict[str, WantedField] = {}
-        for one in (*self._own(), *self._named("fields", self._options.fields or {})):
-            other = found.setdefault(one.id, one)
-            if other is not one:
-                raise invalid(
-                    f"fields.{one.name} is the same field as {other.name}: set only one of them"
-                )
-        return list(found.values())
 
     def _own(self) -> Iterator[WantedField]:
         """Yield the fields of the dedicated options, such as `summary`."""

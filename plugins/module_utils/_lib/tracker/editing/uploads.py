@@ -180,7 +180,8 @@ class AttachmentsPart(Part):
             older = [
                 attachment
                 for attachment in named
-                if attachment not in same and _is_older(attachment, same)
+                if attachment not in same
+                and (not same or any(_age(attachment) < _age(other) for other in same))
             ]
             yield file, not same, older if self._replace else []
 
@@ -289,11 +290,6 @@ class AttachmentsPart(Part):
                 raise error.with_hint(
                     "the new file is attached: set replace to false to keep older files"
                 ) from None
-
-
-def _is_older(attachment: Attachment, same: Sequence[Attachment]) -> bool:
-    """Return whether an attachment is older than any in `same`, or whether `same` is empty."""
-    return not same or any(_age(attachment) < _age(other) for other in same)
 
 
 def _age(attachment: Attachment) -> tuple[float, int]:

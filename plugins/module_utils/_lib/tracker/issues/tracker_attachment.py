@@ -115,7 +115,18 @@ class TrackerAttachmentOperation:
     def plan(self) -> Plan:
         found = self._found()
         files = list(bounded(self._options.parallel, self._decide, found))
-        self._warn_of_kept_files(files)
+        for entry in files:
+            if entry.uncompared and entry.file is not None:
+                self._task.warn(
+                    f"{entry.path} is assumed to be unchanged because its name and size match; its"
+                    f" content was not compared: it has {entry.file.st_size} bytes, but"
+                    f" compare_max is {self._options.compare_max}"
+                )
+            if entry.action == "conflict":
+                self._task.warn(
+                    f"{entry.path} was kept, although the attachment '{entry.attachment.filename}'"
+                    f" of the issue '{self._issue}' differs; replace: true overwrites it"
+                )
         coming = [entry for entry in files if entry.action == "downloaded"]
         current = {
             entry.path: {"size": entry.present.st_size}
@@ -160,20 +171,6 @@ class TrackerAttachmentOperation:
         for warning in patterns.warnings(f"no attachment of the issue '{self._issue}'"):
             self._task.warn(warning)
         return entries
-
-    def _warn_of_kept_files(self, files: list[AttachmentFile]) -> None:
-        for entry in files:
-            if entry.uncompared and entry.file is not None:
-                self._task.warn(
-                    f"{entry.path} is assumed to be unchanged because its name and size match; its"
-                    f" content was not compared: it has {entry.file.st_size} bytes, but"
-                    f" compare_max is {self._options.compare_max}"
-                )
-            if entry.action == "conflict":
-                self._task.warn(
-                    f"{entry.path} was kept, although the attachment '{entry.attachment.filename}'"
-                    f" of the issue '{self._issue}' differs; replace: true overwrites it"
-                )
 
     def _described(self, items: Any) -> dict[str, Attachment]:
         usable = isinstance(items, list) and all(

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from ...core.address import path
 from ...core.concurrency import first_alone
-from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
 from ...core.http.paged_list import is_whole
 from ...core.json_text import member
@@ -164,7 +163,9 @@ def read_issues(
     responses = _responses(client, keys, query, parallel)
     missing = {key: response for key, response in responses.items() if response.status == 404}
     if missing:
-        raise _not_found(missing)
+        names = list(missing)
+        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+        raise not_visible(missing[names[0]], f"{', '.join(names[:_MAX_NAMED])}{more}")
     found: dict[str, Issue] = {}
     for key, response in responses.items():
         issue = _issue(response)
@@ -203,9 +204,3 @@ def _issue(response: Response) -> Issue:
     if not {"key", "id", "fields"} & set(decoded):
         raise unexpected_body(response, "an issue")
     return decoded
-
-
-def _not_found(missing: Mapping[str, Response]) -> ToolchainError:
-    names = list(missing)
-    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    return not_visible(missing[names[0]], f"{', '.join(names[:_MAX_NAMED])}{more}")

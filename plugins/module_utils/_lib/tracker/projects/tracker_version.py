@@ -204,20 +204,16 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions]):
             issues = "issue is" if count == 1 else "issues are"
             message = f"{count} {issues} unresolved in the version '{options.name}'"
             if mode == "fail" and current is not None:
-                raise self._not_released(current, message, count)
+                keys: list[str] = []
+                with suppress(ToolchainError):  # if the search fails, the message has no keys
+                    keys = self._issues(current, _MAX_KEYS)
+                if keys:
+                    more = count - len(keys)
+                    message += f": {', '.join(keys)}" + (f" and {more} more" if more > 0 else "")
+                result = {"unresolved_count": count, "unresolved_issues": keys}
+                raise ToolchainError("failed", message, result=result)
             self._task.warn(message)
         return None
-
-    def _not_released(self, version: ProjectObject, message: str, count: int) -> ToolchainError:
-        """Return the error for unresolved issues, with the keys of the first issues."""
-        keys: list[str] = []
-        with suppress(ToolchainError):  # if the search fails, the message has no keys
-            keys = self._issues(version, _MAX_KEYS)
-        more = count - len(keys)
-        if keys:
-            message += f": {', '.join(keys)}" + (f" and {more} more" if more > 0 else "")
-        result = {"unresolved_count": count, "unresolved_issues": keys}
-        return ToolchainError("failed", message, result=result)
 
     def _desired(
         self, item: VersionItem, current: ProjectObject | None, *, releases: bool
