@@ -112,11 +112,9 @@ def needs(account: str, service: str) -> dict[str, set[str]]:
         descriptor = DESCRIPTORS[module]
         for name, access in descriptor.operations.items():
             left_out = account == "release" and name in _NOT_IN_RELEASES
+            more = () if account == "drift" else access.unforeseen
             if descriptor.service_name == service and not left_out:
-                for permission in (
-                    *access.needs,
-                    *(access.unforeseen if account != "drift" else ()),
-                ):
+                for permission in (*access.needs, *more):
                     found[permission].add(module)
     return dict(found)
 

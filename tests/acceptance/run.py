@@ -207,8 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     print(table(outcomes, given.url))
     passed = sum(one.passed for one in outcomes)
-    core = f"ansible-core {release.__version__}"
-    print(f"\n{passed} of {len(outcomes)} steps passed, {core}")
+    print(f"\n{passed} of {len(outcomes)} steps passed, ansible-core {release.__version__}")
     print("Add the product, edition and version of the server.")
     return int(passed < len(outcomes))
 
