@@ -10,7 +10,7 @@ module: tracker_version
 short_description: Create, release, archive or delete a version of a project
 version_added: 1.0.0
 description:
-  - Manages a version of a project, including its release. Only differences are sent.
+  - Manages versions of projects, including their release. Only differences are sent.
   - Version names are unique in a project. Letter case and surrounding whitespace are ignored, in comparisons too.
   - The account must be allowed to administer the project.
 author: delivery.toolchain contributors (@delivery-toolchain)
@@ -20,30 +20,28 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.tracker
 options:
   project:
-    description: Key of the project.
+    description: Key of the project. Needed without O(entries).
     type: str
-    required: true
   name:
     description: Name of the version.
     type: str
-    required: true
-  new_name:
+  new_name: &new_name
     description:
       - New name of the version. If only the new name exists, the version is already renamed. If neither name exists, the version is created
         with the new name. If both exist, the task fails.
     type: str
-  description:
+  description: &description
     description: Description of the version. An empty string removes it.
     type: str
-  start_date:
+  start_date: &start_date
     description: Start date, such as V(2026-05-01). V(none) removes the date.
     type: str
-  release_date:
+  release_date: &release_date
     description:
       - Release date, such as V(2026-05-31). V(none) removes the date.
       - If this task releases a version and neither this option nor the server has a date, the current day of the server is used.
     type: str
-  state:
+  state: &state
     description:
       - V(present) creates the version if it does not exist. It does not change whether the version is released or archived.
       - V(released) and V(unreleased) also restore it from the archive. V(archived) does not change whether it is released.
@@ -51,20 +49,41 @@ options:
     type: str
     choices: [present, released, unreleased, archived, absent]
     default: present
-  unresolved:
+  unresolved: &unresolved
     description:
       - Handling of unresolved issues of the version if this task releases it.
       - V(warn) adds a warning, V(ignore) does nothing. V(fail) fails before anything is changed, and names up to 20 issues.
-      - Any other value is the name of an existing version to which the issues are moved.
+      - Any other value is the name of a version to which the issues are moved. It exists, or an earlier entry creates it.
     type: str
     default: warn
-  move_to:
+  move_to: &move_to
     description: Name of the version to which the issues are moved with O(state=absent). By default, the deleted version is removed from the issues.
     type: str
-  create:
+  create: &create
     description: Whether to create a version that does not exist. With V(false) the task fails instead, unless O(state=absent).
     type: bool
     default: true
+  entries:
+    description: Manages many versions with the options above, in this order. All versions of a project are compared with a single request.
+    type: list
+    elements: dict
+    suboptions:
+      project:
+        description: Key of the project.
+        type: str
+        required: true
+      name:
+        description: Name of the version.
+        type: str
+        required: true
+      new_name: *new_name
+      description: *description
+      start_date: *start_date
+      release_date: *release_date
+      state: *state
+      unresolved: *unresolved
+      move_to: *move_to
+      create: *create
 seealso:
   - module: delivery.toolchain.tracker_issue
   - module: delivery.toolchain.tracker_project_info
@@ -84,6 +103,12 @@ EXAMPLES = r"""
     state: released
     unresolved: "1.2.0"
 
+- name: Plan the versions of two projects in one task
+  delivery.toolchain.tracker_version:
+    entries:
+      - {project: REL, name: "1.3.0", release_date: "2026-07-31"}
+      - {project: DOC, name: "1.3", release_date: "2026-08-07"}
+
 - name: Delete a version that was planned by mistake
   delivery.toolchain.tracker_version:
     project: REL
@@ -97,7 +122,7 @@ version:
   description:
     - Version as id, name, released, archived, release_date, start_date, description and url. Null if it is absent.
     - In check mode, a version that would be created has no ID.
-  returned: success
+  returned: success, without O(entries)
   type: dict
   sample:
     id: "10001"
@@ -113,7 +138,7 @@ unresolved_count:
     - With O(state=released), the number of unresolved issues of the version before the task, including issues that are not visible to the
       account.
     - Otherwise null.
-  returned: success, or if unresolved issues fail the task
+  returned: success without O(entries), or if unresolved issues fail the task
   type: int
   sample: 0
 unresolved_issues:
@@ -122,6 +147,12 @@ unresolved_issues:
   type: list
   elements: str
   sample: [REL-3, REL-5]
+results:
+  description: With O(entries), an item for each entry, with the keys of RV(version), C(name), C(action), C(changes), and C(error) if it failed.
+  returned: success, with O(entries)
+  type: list
+  elements: dict
+  sample: [{name: REL/1.3.0, action: created, changes: []}]
 http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """

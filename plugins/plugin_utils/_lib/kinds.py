@@ -219,6 +219,8 @@ KINDS = (
     Kind(
         *("tracker", "versions", ("project", "name")),
         module="tracker_version",
+        title="versions of projects",
+        at_once=True,
         deletion=2,
         compared=True,
     ),

@@ -432,6 +432,52 @@ def test_rejected_release_does_not_hide_that_issues_were_moved(tracker: Tracker)
     assert (result["failed"], result["changed"]) == (True, True)
 
 
+def test_many_versions_are_compared_with_one_request(tracker: Tracker) -> None:
+    login = connections.connection("tracker", tracker.sandbox.urls["tracker"])
+    entries: list[dict[str, Any]] = [
+        *({"project": "REL", "name": f"9.{number}"} for number in range(5)),
+        # its issues move to a version that an earlier entry creates
+        {"project": "REL", "name": "1.1.0", "state": "released", "unresolved": "9.3"},
+    ]
+    count = unresolved(tracker, "1.1.0")
+    assert count > 0
+    given = {**login, "entries": entries}
+    mark = tracker.sandbox.mark()
+    check = in_process.run("tracker_version", {**given, "_ansible_check_mode": True})
+    paths = [one["path"] for one in tracker.sandbox.requests("tracker", since=mark)]
+    asked = [path.rpartition("/")[2] for path in paths]
+    assert asked == ["versions", "unresolvedIssueCount", "serverInfo", "mypermissions"]
+    done = in_process.run("tracker_version", given)
+    assert [row["action"] for row in done["results"]] == [*["created"] * 5, "updated"]
+    assert [row["changes"] for row in check["results"]] == [
+        row["changes"] for row in done["results"]
+    ]
+    assert (unresolved(tracker, "1.1.0"), unresolved(tracker, "9.3")) == (0, count)
+    mark = tracker.sandbox.mark()
+    again = in_process.run("tracker_version", given)
+    assert (again["changed"], len(tracker.sandbox.requests("tracker", since=mark))) == (False, 1)
+    assert [row["name"] for row in again["results"]] == [f"REL/{one['name']}" for one in entries]
+
+
+def test_issues_do_not_move_to_a_version_whose_creation_failed(tracker: Tracker) -> None:
+    tracker.sandbox.fault(service="tracker", method="POST", path="/version", status=403)
+    login = connections.connection("tracker", tracker.sandbox.urls["tracker"])
+    entries: list[dict[str, Any]] = [
+        {"project": "REL", "name": "9.3"},
+        {"project": "REL", "name": "1.1.0", "state": "released", "unresolved": "9.3"},
+        {"project": "REL", "name": "2.0.0", "move_to": "9.4", "state": "absent"},
+        {"project": "REL", "name": "9.4"},
+    ]
+    count = unresolved(tracker, "1.1.0")
+    result = in_process.run("tracker_version", {**login, "entries": entries})
+    assert "3 of 4 entries failed" in result["msg"]
+    assert shown(tracker, "2.0.0") is not None
+    assert unresolved(tracker, "1.1.0") == count
+    version = shown(tracker, "1.1.0")
+    assert version is not None
+    assert not version["released"]
+
+
 @pytest.mark.parametrize("state", ["present", "released", "archived"])
 def test_missing_version_is_not_created_without_create(tracker: Tracker, state: str) -> None:
     given = {"project": "REL", "name": "9.9", "state": state, "create": False}

@@ -21,7 +21,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.operations.objects import Item, ItemKind
 from ...core.plan import Comparison, Plan, plan, remaining, unchanged, without_none
-from ..accounts import require_permissions
+from ..accounts import describe_missing, lacking
 from ..client import TrackerClient
 from ..issues.documents import plain_lines
 
@@ -89,6 +89,7 @@ class ProjectKind(ItemKind[Entry, State]):
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self._client = TrackerClient(task)
+        self._lacking: dict[str, list[str]] = {}
 
     @abstractmethod
     def read_project(self, key: str) -> State:
@@ -115,9 +116,14 @@ class ProjectKind(ItemKind[Entry, State]):
 
     def foresee(self, item: Item[Entry, State]) -> None:
         project = item.entry.project
-        name = item.name.removeprefix(f"{project}/")
-        purpose = f"the {self.noun} '{name}' of the project '{project}'"
-        require_permissions(self._client, purpose, ["ADMINISTER_PROJECTS"], projectKey=project)
+        if project not in self._lacking:
+            needed = ["ADMINISTER_PROJECTS"]
+            self._lacking[project] = lacking(self._client, needed, projectKey=project)
+        if self._lacking[project]:
+            name = item.name.removeprefix(f"{project}/")
+            purpose = f"the {self.noun} '{name}' of the project '{project}'"
+            reason = describe_missing(self._lacking[project])
+            raise ToolchainError("permission", f"{purpose}: {reason}")
 
 
 @dataclass(frozen=True)
@@ -203,8 +209,17 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
 
     # -- planning ---------------------------------------------------------------------------------
 
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        #: Projects and names of the objects that earlier entries of the task create.
+        self._coming: set[tuple[str, str]] = set()
+
     def name(self, entry: Named) -> str:
         return f"{entry.project}/{entry.name}"
+
+    def load(self, items: Sequence[Item[Named, ProjectState]]) -> None:
+        self._coming.clear()
+        super().load(items)
 
     def read_project(self, key: str) -> ProjectState:
         purpose = f"reading the {self.noun}s of the project '{key}'"
@@ -260,6 +275,8 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
     ) -> Plan:
         """Return the plan for the desired values, with the object as return value."""
         found = plan(None if current is None else current.values, wanted, self.comparisons)
+        if current is None:
+            self._coming.add((item.entry.project, name_key(str(wanted["name"]))))
         values = {**self.blank, **found.before, **found.after}
         number = None if current is None else current.id
         shown = self.shown(item.entry.project, number, values)
@@ -292,8 +309,11 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
         return found
 
     def is_predicted(self, project: str, name: str) -> bool:
-        """Return whether an earlier task in check mode would create this object."""
-        return self._task.predictions.get(self.noun, project, name.lower()) is not None
+        """Return whether an earlier entry creates this object, or an earlier task in check mode
+        would.
+        """
+        known = self._task.predictions.get(self.noun, project, name.lower()) is not None
+        return known or (project, name_key(name)) in self._coming
 
     def reject_pattern(self, name: str) -> None:
         """Raise `invalid` for a name with wildcards."""
@@ -308,6 +328,12 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
         A server ignores some values of a new object, which a second request then sets.
         """
         current, target = item.plan.data
+        if target is not None and not target.id:  # an earlier entry has created it
+            project, name = item.entry.project, target.name
+            target = self.read_project(project).named(name)
+            if target is None:
+                missing = f"the project '{project}' has no {self.noun} '{name}'"
+                raise ToolchainError("not_found", missing)
         now: ProjectObject | None = current
         if item.plan.action == "delete":
             now = self.delete(item, current, target)

@@ -19,7 +19,7 @@ from .project_objects import ProjectObject, same_name
 from .tracker_component import ComponentEntry, ComponentKind
 from .tracker_project_info import TrackerProjectInfoOperation, TrackerProjectInfoOptions
 from .tracker_project_role import ProjectRole, ProjectRoleKind
-from .tracker_version import DATES, NO_DATE, TrackerVersionOptions, VersionKind
+from .tracker_version import DATES, NO_DATE, VersionEntry, VersionKind
 
 _NOT_EXPORTED = (
     "Only versions, components and roles are exported, not issues, workflows and schemes.",
@@ -139,7 +139,7 @@ def _versions(
             wrong = "one of its values is not a string"
         else:
             try:
-                typed_options.check(TrackerVersionOptions(**entry))
+                typed_options.check(VersionEntry(**entry))
                 found.append(entry)
             except ToolchainError as error:
                 wrong = error.message

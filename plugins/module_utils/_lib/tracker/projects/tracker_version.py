@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Module `tracker_version`: manage a version of a project, including its release [C8.7]."""
+"""Module `tracker_version`: manage versions of projects, including their release [C8.7]."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core.address import path
 from ...core.concurrency import spread
@@ -18,7 +18,8 @@ from ...core.json_text import as_text, member
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
-from ...core.operations.objects import Objects
+from ...core.module.typed_options import Option
+from ...core.operations.objects import Objects, entries_of
 from ...core.plan import Plan
 from ...core.verification import not_saved
 from ..issues.jql_search import JqlSearchOperation, JqlSearchOptions
@@ -55,8 +56,8 @@ _STATES: dict[str, dict[str, bool]] = {
 
 
 @dataclass(frozen=True)
-class TrackerVersionOptions(NamedEntry):
-    """The options of `tracker_version`."""
+class VersionEntry(NamedEntry):
+    """Options of a version."""
 
     option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("state=absent", forbids=("new_name", "description", *DATES)),
@@ -89,6 +90,13 @@ class TrackerVersionOptions(NamedEntry):
             )
 
 
+@dataclass(frozen=True)
+class TrackerVersionOptions(VersionEntry):
+    """The options of `tracker_version`."""
+
+    entries: Annotated[list[VersionEntry] | None, Option(empty=False)] = None
+
+
 def _is_day(text: str) -> bool:
     try:
         return _DAY.fullmatch(text) is not None and bool(date.fromisoformat(text))
@@ -107,10 +115,10 @@ def _same_day(current: Any, desired: Any) -> tuple[bool, Any]:
     return current == day, day
 
 
-VersionItem: TypeAlias = ObjectItem[TrackerVersionOptions]
+VersionItem: TypeAlias = ObjectItem[VersionEntry]
 
 
-class VersionKind(ProjectObjectKind[TrackerVersionOptions]):
+class VersionKind(ProjectObjectKind[VersionEntry]):
     """Versions of projects. A single request reads all versions of a project."""
 
     noun = "version"
@@ -171,7 +179,7 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions]):
                 )
         releases = options.state == "released" and not (current and current.values["released"])
         count, target = None, None
-        if options.state == "released":
+        if releases or (options.state == "released" and not item.place):
             count = 0 if current is None else self._unresolved(current)
             if releases:
                 target = self._destination(item, current, count)
@@ -355,8 +363,8 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions]):
         spread(4, move, self._issues(version))
 
 
-class TrackerVersionOperation(Objects[TrackerVersionOptions, ProjectState]):
-    """Manage a version of a project. Raises `invalid`."""
+class TrackerVersionOperation(Objects[VersionEntry, ProjectState]):
+    """Manage versions of projects. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
         SERVICE,
@@ -366,7 +374,8 @@ class TrackerVersionOperation(Objects[TrackerVersionOptions, ProjectState]):
         },
         kind="version",
         name="{project}/{name}",
+        listed="results",
     )
 
     def __init__(self, task: Task, options: TrackerVersionOptions) -> None:
-        super().__init__(VersionKind(task), [options], listed=False)
+        super().__init__(VersionKind(task), *entries_of(options, VersionEntry))
