@@ -48,4 +48,4 @@ class CallbackModule(Report):
         ]:
             import_module(f"ansible_collections.delivery.toolchain.plugins.{name}")
         for owner in _OWNERS:
-            role_variables.known_to(owner)
+            role_variables.remember(owner)

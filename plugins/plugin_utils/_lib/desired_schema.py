@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible.module_utils.common.yaml import SafeLoader  # of libyaml, if it is there
 
 from ...module_utils._lib.core.files import open_regular
 from ...module_utils._lib.core.module.input_check import longer_name
@@ -66,7 +67,7 @@ def violations_of(text: bytes | str, service: str) -> list[str]:
     """Return the schema violations of the text of a file, in the form `:line: message`."""
     try:
         require_bounds(text)
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = yaml.compose(text, Loader=SafeLoader)
         return [] if root is None else list(_check(root, schema_of(service), ""))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1

@@ -121,6 +121,13 @@ def _unknown(owner: str, names: Iterable[str]) -> list[str]:
     return found
 
 
+def remember(owner: str) -> None:
+    """Read in this process what the checks of a role or playbook need, for all its forks."""
+    known_to(owner)
+    _words()
+    _internal_names(owner)
+
+
 def internal(owner: str, variables: Mapping[str, Any], origins: Origins) -> list[str]:
     """Return the given variables that a role or playbook of the collection sets itself.
 
@@ -162,17 +169,29 @@ def _words() -> frozenset[str]:
 @cache
 def _internal_names(owner: str) -> frozenset[str]:
     """Return the variables with a prefix that roles and playbooks set, and all of the owner."""
-    inputs = {name for one in owners() for name in options(one)}.union(*INPUTS.values())
     names = {name for file in _files() if _is_of(file, owner) for name in _names_set_in(file)}
-    with_prefix = {name for file in _files() for name in _names_set_in(file) if _has_prefix(name)}
-    return frozenset((names | with_prefix) - inputs - {*_OF_USERS})
+    return frozenset((names | _set_with_prefix()) - _inputs() - {*_OF_USERS})
 
 
-def _files() -> Iterator[Path]:
-    """Yield the files with the tasks and variables of all roles and playbooks."""
-    for pattern in ("roles/*/tasks/*.yml", "roles/*/vars/*.yml", "playbooks/*.yml"):
-        yield from collection.ROOT.glob(pattern)
-    yield from (collection.ROOT / "playbooks/tasks").rglob("*.yml")
+@cache
+def _inputs() -> frozenset[str]:
+    """Return the variables of all roles and playbooks that users may set."""
+    return frozenset(name for one in owners() for name in options(one)).union(*INPUTS.values())
+
+
+@cache
+def _set_with_prefix() -> frozenset[str]:
+    """Return the variables with a prefix that any role or playbook sets."""
+    names = frozenset().union(*map(_names_set_in, _files()))
+    return frozenset(filter(_has_prefix, names))
+
+
+@cache
+def _files() -> tuple[Path, ...]:
+    """Return the files with the tasks and variables of all roles and playbooks."""
+    patterns = ("roles/*/tasks/*.yml", "roles/*/vars/*.yml", "playbooks/*.yml")
+    found = [path for pattern in patterns for path in collection.ROOT.glob(pattern)]
+    return (*found, *(collection.ROOT / "playbooks/tasks").rglob("*.yml"))
 
 
 def _is_of(file: Path, owner: str) -> bool:
@@ -286,5 +305,6 @@ def _set_by_tasks(tasks: Any) -> Iterator[str]:
             yield task["register"]
 
 
+@cache
 def _loaded(file: Path) -> Any:
     return yaml_load(file.read_text("utf-8"))

@@ -35,9 +35,10 @@ def answers(playbook: str, variables: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises SurveyError if an answer is invalid or its question is unknown.
     """
-    questions = _questions(playbook)
+    names = sorted(variable for variable in variables if variable.startswith(_PREFIX))
+    questions = _questions(playbook) if names else {}  # reading the surveys takes long
     found = {}
-    for name in sorted(variable for variable in variables if variable.startswith(_PREFIX)):
+    for name in names:
         if name not in questions:
             hint = did_you_mean(name, questions)
             raise SurveyError(f"{name}: the survey of {playbook} has no such question{hint}")
