@@ -58,24 +58,23 @@ _READ = """\
 _READ_END = """\
   when: desired_state_read.variables | length > 0
   no_log: true
-
-- name: Forget the result with passwords
-  delivery.toolchain.bookkeeping:
-    step: forget
-  register: desired_state_values
 """
 _FORGET = """\
 # Callbacks, fact caches and later tasks see registered results and facts.
-- name: Forget the results with secrets
-  delivery.toolchain.bookkeeping:
-    step: forget
-  register: desired_state_run
-
-- name: Forget the results of the deletions, and the values of the folder
-  ansible.builtin.set_fact:
+- name: Forget the results with secrets, and the values of the folder
+  vars:
+    desired_state_given: "{{ desired_state_read.variables | default([]) }}"
+    # the playbooks set variables of other roles, too
+    desired_state_given_to_others: "{{ desired_state_given if enforce_step is defined else [] }}"
+  ansible.builtin.set_fact: # noqa: var-naming[no-role-prefix]
+    desired_state_run: {}
+    desired_state_values: {}
     desired_state_deletion: {results: []}
     desired_state_deletable: {failures: []}
+    ci_baseline_runs: "{{ {} if enforce_step is defined else omit }}"
 """
+#: Variables of other roles that may have secrets.
+_OF_OTHERS = ("analysis_config_users", "ci_baseline_scripts")
 
 
 def files() -> dict[Path, str]:
@@ -98,8 +97,10 @@ def files() -> dict[Path, str]:
         value = f"desired_state_values.variables.{name} | default(omit)"
         texts["tasks/read.yml"] += f'    {name}: "{{{{ {value} }}}}"\n'
     texts["tasks/read.yml"] += _READ_END
-    for name in sorted(kind.variable for kind in kinds.KINDS if kind.role == kinds.ROLE):
-        value = f"[] if '{name}' in desired_state_read.variables | default([]) else omit"
+    own = sorted(kind.variable for kind in kinds.KINDS if kind.role == kinds.ROLE)
+    for name in (*own, *_OF_OTHERS):
+        given = "desired_state_given_to_others" if name in _OF_OTHERS else "desired_state_given"
+        value = f"[] if '{name}' in {given} else omit"
         texts["tasks/forget.yml"] += f'    {name}: "{{{{ {value} }}}}"\n'
     for name, option in role_readme.options(kinds.ROLE).items():
         if "default" in option:

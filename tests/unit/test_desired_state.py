@@ -428,7 +428,7 @@ def test_entries_are_chosen_in_order_and_without_secrets() -> None:
         ("jobs", 0, "job team/app"),
         ("jobs", 2, "job old"),
         ("views", None, "views of the CI server"),
-        ("versions", 0, "version REL/1.0"),
+        ("versions", None, "versions of projects"),
         ("pages", 0, "page REL/A"),
         ("pages", 1, "page 5"),
         ("trees", 0, "tree REL/guide"),
@@ -451,16 +451,19 @@ def test_entry_is_applied_by_its_module() -> None:
     )
     applied = [
         bookkeeping.perform("apply", run, {"entry": {"list": name, "index": index}})["applied_by"]
-        for name, index in (("jobs", 0), ("jobs", 1), ("nodes", None), ("versions", 0))
+        for name, index in (("jobs", 0), ("jobs", 1), ("nodes", None), ("versions", None))
     ]
-    version = LISTS["versions"][0]
     assert ran == [
         *(("ci_job", job) for job in JOBS[:2]),
         ("ci_node", {"entries": LISTS["nodes"]}),
-        ("tracker_version", version),
+        ("tracker_version", {"entries": LISTS["versions"]}),
     ]
     assert applied[0] == {"module": "ci_job", "label": "team/app", "names": {"job": "team/app"}}
-    assert applied[3] == {"module": "tracker_version", "label": "REL/1.0", "names": version}
+    assert applied[3] == {
+        "module": "tracker_version",
+        "label": "versions of projects",
+        "names": {},
+    }
 
 
 def test_objects_are_deleted_before_those_that_contain_them() -> None:
@@ -519,9 +522,7 @@ def test_folder_without_a_path_is_rejected(named: Any) -> None:
 
 
 def test_role_sets_each_variable_of_the_schemas() -> None:
-    *_others, task, _forget = yaml.safe_load(
-        (ROOT / "roles/desired_state/tasks/read.yml").read_text()
-    )
+    *_others, task = yaml.safe_load((ROOT / "roles/desired_state/tasks/read.yml").read_text())
     properties = [
         desired_schema.schema_of(file.name.partition(".")[0])["properties"]
         for file in desired_files.FOLDER.glob("*.schema.json")

@@ -33,11 +33,18 @@ def problem(variables: dict[str, Any]) -> str:
 
 def test_role_runs_if_one_of_its_variables_is_set() -> None:
     given = {"repo_housekeeping_rules": [], "desired_state_jobs": [], **MODULES}
+    roles = ("analysis_config", "desired_state", "repo_housekeeping")
+    assert steps(given, folder=True) == [["hold_role.yml", role, "main"] for role in roles]
+
+
+def test_deletions_are_counted_before_the_roles_of_a_folder() -> None:
+    given = {"desired_state_folder": "new", "desired_state_previous": "old", **MODULES}
     assert steps(given) == [
-        ["hold_role.yml", "analysis_config"],
-        ["hold_role.yml", "desired_state"],
-        ["hold_role.yml", "repo_housekeeping"],
+        ["hold_deletions.yml", "number of deletions", ""],
+        ["hold_role.yml", "analysis_config", "apply"],
+        ["hold_role.yml", "desired_state", "apply"],
     ]
+    assert len(steps({**given, "desired_state_previous": ""})) == 2
 
 
 def test_variables_of_the_playbook_do_not_select_a_role() -> None:
@@ -49,7 +56,7 @@ def test_variables_of_the_playbook_do_not_select_a_role() -> None:
     "named", [["ci_baseline", "desired_state"], "ci_baseline , desired_state", "{{ two }}"]
 )
 def test_only_named_roles_run(named: Any) -> None:
-    roles = [role for _file, role in steps({"enforce_roles": named, **MODULES})]
+    roles = [role for _file, role, _entry in steps({"enforce_roles": named, **MODULES})]
     assert roles == ["ci_baseline", "desired_state"]
 
 
@@ -66,8 +73,8 @@ def test_choices_of_a_list_are_those_of_its_entries(purge: Any) -> None:
 
 def test_folder_is_applied_before_roles() -> None:
     variables = {"desired_state_folder": "desired", **MODULES}
-    assert steps(variables, folder=True) == [["hold_folder.yml", ""]]
-    assert ["hold_folder.yml", ""] not in steps(variables)
+    assert steps(variables, folder=True) == [["hold_folder.yml", "", ""]]
+    assert ["hold_folder.yml", "", ""] not in steps(variables)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +171,11 @@ def test_values_of_other_spellings_and_templates_are_accepted() -> None:
         "desired_state_views": [{"name": "{{ name }}"}, "{{ view }}"],
         "desired_state_nodes": '[{"name": "x"}]',
     }
-    assert steps({**given, "desired_state_folder": "x"}, folder=True) == [["hold_folder.yml", ""]]
-    assert steps(given) == [["hold_role.yml", role] for role in ("ci_baseline", "desired_state")]
+    assert steps({**given, "desired_state_folder": "x"}, folder=True) == [
+        ["hold_folder.yml", "", ""]
+    ]
+    roles = [role for _file, role, _entry in steps(given)]
+    assert roles == ["ci_baseline", "desired_state"]
 
 
 def test_misspelt_role_and_variable_are_rejected_before_the_folder_is_read() -> None:

@@ -618,7 +618,7 @@ def test_wrong_login_does_not_hide_other_objects_of_the_role(fresh: Fresh, tmp_p
         "drift_report": "report",
     }
     run = _run(tmp_path, "drift", variables, code=2)
-    assert "The role desired_state failed: reading the versions of the project" in run.output
+    assert "The role desired_state failed: entries[0] ('REL/9.9'): reading the vers" in run.output
     assert "already in use" not in run.output
     found = {finding["service"]: finding["status"] for finding in _report(tmp_path)["findings"]}
     assert found == {"tracker": "failed", "wiki": "drift"}

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import accounts, desired_state, enforcement, kinds, variables
 from ..report import writing
+from . import inputs
 from .run import Result, Run, StepError
 
 #: The list whose templates were evaluated last, and its value.
@@ -40,11 +41,13 @@ def validate_folder(run: Run) -> Result:
 
 
 def choose_entries(run: Run) -> Result:
-    """Return what the tasks of the role apply, in order: a whole list, or an entry of a list.
+    """Check the variables of the role, and return what its tasks apply, in order: a whole list, or
+    an entry of a list.
 
     `index` is `None` for a list whose module takes all entries. Entries may have secrets, so the
     result has only their places and labels.
     """
+    inputs.check(run, kinds.ROLE)
     if enforcement.lacks_folder(run.value("desired_state_unmanaged"), run.variables):
         raise StepError(
             "desired_state_unmanaged compares the servers with a folder; name it in"

@@ -10,11 +10,19 @@ from .. import enforcement, role_variables, survey
 from .run import Result, Run, StepError
 
 
-def check(run: Run, of: str, work: Sequence[str] = (), switches: Sequence[str] = ()) -> Result:
+def check(
+    run: Run,
+    of: str,
+    work: Sequence[str] = (),
+    switches: Sequence[str] = (),
+    *,
+    empty: bool = False,
+) -> Result:
     """Reject unknown variables and services, and a run without work.
 
     :param of: name of a role or playbook
     :param work: variables of which at least one must be set
+    :param empty: an empty list is work, too
     :param switches: variables that are true or false, or not set
     """
     title = f"The {'role' if role_variables.is_role(of) else 'playbook'} {of}"
@@ -39,7 +47,8 @@ def check(run: Run, of: str, work: Sequence[str] = (), switches: Sequence[str] =
                 f"{name} must be a list of entries, each a mapping of options, not"
                 f" '{printable(str(value), 100)}'."
             )
-    if work and not any(map(run.is_set, work)):
+    is_work = run.variables.__contains__ if empty else run.is_set
+    if work and not any(map(is_work, work)):
         *first, last = work
         names = f"{', '.join(first)} or {last}" if first else last
         raise StepError(f"{title} has nothing to do: set {names}.")
@@ -66,7 +75,8 @@ def read_survey(run: Run, playbook: str) -> Result:
 
 
 def roles(run: Run, *, folder: bool = False) -> Result:
-    """Return the task files that apply the desired state, as pairs of file and role.
+    """Return the tasks that apply the desired state: a file of the playbooks, what it is about, and
+    the file of the role. A run with a folder forgets the secrets of all roles at its end.
 
     :param folder: the folder of the desired state has not been read
     """
@@ -79,5 +89,8 @@ def roles(run: Run, *, folder: bool = False) -> Result:
     if problem:
         raise StepError(problem)
     if reads:
-        return {"steps": [["hold_folder.yml", ""]]}
-    return {"steps": [["hold_role.yml", role] for role in described]}
+        return {"steps": [["hold_folder.yml", "", ""]]}
+    steps = [["hold_role.yml", role, "main" if folder else "apply"] for role in described]
+    if not folder and run.value("desired_state_previous"):
+        steps.insert(0, ["hold_deletions.yml", "number of deletions", ""])
+    return {"steps": steps}
