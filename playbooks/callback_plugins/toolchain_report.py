@@ -45,6 +45,7 @@ class CallbackModule(Report):
         for name in [
             *(f"filter.{file.stem}" for file in (_PLUGINS / "filter").glob("*.py")),
             "action.bookkeeping",
+            *(f"plugin_utils._lib.steps.{subject}" for subject in ("inputs", "folder", "reports")),
         ]:
             import_module(f"ansible_collections.delivery.toolchain.plugins.{name}")
         for owner in _OWNERS:

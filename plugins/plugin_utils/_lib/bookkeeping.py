@@ -17,6 +17,7 @@ returns the result of its task. The key `report` of a result is for the report o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
@@ -24,50 +25,21 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ...module_utils._lib.core.errors import ToolchainError, printable
 from . import ansible_internals
 from .sentence_error import SentenceError
-from .steps import (
-    adoption,
-    builds,
-    deletions,
-    exports,
-    folder,
-    gates,
-    inputs,
-    matching,
-    plans,
-    reports,
-    rotation,
-    tickets,
-)
 from .steps.run import LONGEST, Result, Run, StepError, run_of
 from .steps.table import SUBJECTS
 
 __all__ = ["Run", "StepError", "execute", "perform", "run_of"]
 
-_FILES = (
-    inputs,
-    folder,
-    deletions,
-    reports,
-    plans,
-    tickets,
-    adoption,
-    matching,
-    builds,
-    gates,
-    exports,
-    rotation,
-)
-_STEPS: Mapping[str, Callable[..., Result]] = {
-    step: getattr(file, step)
-    for file in _FILES
-    for step in SUBJECTS[file.__name__.rpartition(".")[2]].steps
-}
+_SUBJECT_OF = {step: name for name, subject in SUBJECTS.items() for step in subject.steps}
 
 
 def perform(step: str, run: Run, values: Mapping[str, Any]) -> Result:
     """Run a step. Raises `StepError`."""
+    # each subject alone, because adoption imports the formats of the wiki
+    subject = import_module(f"{__package__}.steps.{_SUBJECT_OF[step]}")
+    function: Callable[..., Result] = getattr(subject, step)
     try:
-        return _STEPS[step](run, **values)
+        return function(run, **values)
     except (SentenceError, ToolchainError) as error:
         prefix = getattr(error, "prefix", "")
         message = printable(f"{prefix}{error}".rstrip("."), LONGEST)
