@@ -24,7 +24,7 @@ from tools.times import CASE_FOLDER, CONTRACT
 
 PROGRAMS = Path(sys.executable).parent
 SCENARIOS = "extensions/molecule/"
-#: It imports all steps. Plays run them: a task of a playbook or role has `step: NAME`.
+#: It loads all steps. Plays run them: a task of a playbook or role has `step: NAME`.
 _STEPS = "plugins/plugin_utils/_lib/bookkeeping.py"
 #: Folders with playbooks or parts of them.
 _PLAYED = ("examples/", "extensions/", "playbooks/", "roles/")
@@ -173,4 +173,7 @@ def _importers() -> dict[str, list[str]]:
             command += ["--config", f"{key} = {json.dumps(value)}"]
         done = subprocess.run(command, check=True, cwd=name, capture_output=True, text=True)
     found: dict[str, list[str]] = json.loads(done.stdout.replace(f"{tree.COLLECTION}/", ""))
+    for file, importers in found.items():
+        if Path(file).parent == Path(_STEPS).parent / "steps":
+            importers.append(_STEPS)  # by the name of the step
     return found
