@@ -217,7 +217,11 @@ class CallbackModule(CallbackBase):
         except ansible_internals.Missing as missing:
             self._missing = str(missing)
             return
-        self._read_facts(values.get("ansible_facts"))
+        facts = values.get("ansible_facts")
+        # settings of the report that a task sets, such as the answers of a survey
+        for name in _VARIABLES if isinstance(facts, Mapping) else ():
+            if name in facts:
+                self._settings.setdefault(name, facts[name])
         if item:
             self._looped.add(loop)
         elif loop in self._looped:
@@ -243,12 +247,6 @@ class CallbackModule(CallbackBase):
         )
         if boolean(self._settings.get("drift_table", False)):
             switch.list_findings()
-
-    def _read_facts(self, facts: Any) -> None:
-        """Read the settings of the report that a task sets, such as the answers of a survey."""
-        for name in _VARIABLES if isinstance(facts, Mapping) else ():
-            if name in facts:
-                self._settings.setdefault(name, facts[name])
 
     def _so_far(self) -> Contents:
         """Return the findings of the run, compared with the last run [C9]."""

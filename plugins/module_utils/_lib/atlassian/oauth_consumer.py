@@ -203,25 +203,22 @@ class OauthConsumerOperation:
                 message = f"cannot change the permissions of {self._key_path}: {error.strerror}"
                 raise ToolchainError("failed", message) from None
         if certificate is None:
-            certificate = self._create_certificate(key)
+            name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, self._name)])
+            begin = self._now().replace(microsecond=0)
+            certificate = (
+                x509.CertificateBuilder()
+                .subject_name(name)
+                .issuer_name(name)
+                .public_key(key.public_key())
+                .serial_number(x509.random_serial_number())
+                .not_valid_before(begin)
+                .not_valid_after(begin + timedelta(days=self._options.valid_days))
+                .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+                .sign(key, hashes.SHA256())
+            )
             with atomic_write(self._certificate_path, _CERTIFICATE_MODE) as file:
                 file.write(certificate.public_bytes(serialization.Encoding.PEM))
         return {"consumer": self._describe(key, certificate)}
-
-    def _create_certificate(self, key: RSAPrivateKey) -> x509.Certificate:
-        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, self._name)])
-        begin = self._now().replace(microsecond=0)
-        return (
-            x509.CertificateBuilder()
-            .subject_name(name)
-            .issuer_name(name)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(begin)
-            .not_valid_after(begin + timedelta(days=self._options.valid_days))
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .sign(key, hashes.SHA256())
-        )
 
     def _describe(
         self, key: RSAPrivateKey | None, certificate: x509.Certificate | None

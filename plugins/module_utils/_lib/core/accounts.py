@@ -35,7 +35,9 @@ def _translated(value: Any, steps: Sequence[str], translate: Callable[[str], str
     step, rest = steps[0], steps[1:]
     if step == "[]" and isinstance(value, list):
         items = [_translated(item, rest, translate) for item in value]
-        return items if rest or items == value else _once(items)
+        if rest or items == value:
+            return items
+        return [item for number, item in enumerate(items) if item not in items[:number]]
     if step == ":" and isinstance(value, str) and ":" in value:
         start, colon, name = value.rpartition(":")
         return f"{start}{colon}{translate(name)}"
@@ -46,10 +48,6 @@ def _translated(value: Any, steps: Sequence[str], translate: Callable[[str], str
     if step == "*":
         return {key: _translated(item, rest, translate) for key, item in value.items()}
     return {**value, step: _translated(value[step], rest, translate)} if step in value else value
-
-
-def _once(items: list[Any]) -> list[Any]:
-    return [item for number, item in enumerate(items) if item not in items[:number]]
 
 
 def _with_keys(value: Mapping[str, Any], translate: Callable[[str], str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 #: Upper bound of workers and connections, in case the user mistypes a number.
 MAX_CONCURRENCY = 256
@@ -91,40 +91,28 @@ def spread(parallel: int, work: Callable[[Item], Done], items: Sequence[Item]) -
     """
     if not items:
         return []
-    queue = _Queue(work, items)
-    workers = min(_workers(parallel), len(items))
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            wait([pool.submit(queue.drain) for _number in range(workers)])
-        finally:
-            queue.waiting.clear()
-    return queue.results()
+    waiting = deque(enumerate(items))
+    done: dict[int, Done] = {}
+    failed: dict[int, BaseException] = {}
 
-
-class _Queue(Generic[Item, Done]):
-    """A queue of items that several workers share, and the results."""
-
-    def __init__(self, work: Callable[[Item], Done], items: Sequence[Item]) -> None:
-        self._work, self._count = work, len(items)
-        self.waiting = deque(enumerate(items))
-        self._done: dict[int, Done] = {}
-        self._failed: dict[int, BaseException] = {}
-
-    def drain(self) -> None:
-        """Process items until the queue is empty or a call has failed."""
-        while self.waiting:
+    def drain() -> None:
+        while waiting:
             try:
-                index, item = self.waiting.popleft()
+                index, item = waiting.popleft()
             except IndexError:  # another worker was faster
                 return
             try:
-                self._done[index] = self._work(item)
-            except BaseException as error:  # noqa: BLE001 - `results` raises it
-                self._failed[index] = error
-                self.waiting.clear()
+                done[index] = work(item)
+            except BaseException as error:  # noqa: BLE001 - raised below
+                failed[index] = error
+                waiting.clear()
 
-    def results(self) -> list[Done]:
-        """Return the results in the order of the items; raise the first error in that order."""
-        if self._failed:
-            raise self._failed[min(self._failed)]
-        return [self._done[index] for index in range(self._count)]
+    workers = min(_workers(parallel), len(items))
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            wait([pool.submit(drain) for _number in range(workers)])
+        finally:
+            waiting.clear()
+    if failed:
+        raise failed[min(failed)]
+    return [done[index] for index in range(len(items))]

@@ -123,7 +123,20 @@ class Role(Resource):
             else [{"from": transition.from_, "to": transition.to} for transition in allowed]
         )
         _pairs(transitions or [])
-        permissions = _wanted_permissions(entry)
+        permissions: dict[str, bool] = {}
+        single = {name: getattr(entry, name) for name in _PERMISSION_OPTIONS}
+        for name, value in [*(entry.permissions or {}).items(), *single.items()]:
+            if value is None:
+                continue
+            try:
+                enabled = bool(boolean(value))
+            except TypeError:
+                raise invalid(
+                    f"permission '{name}' is {excerpt(value)}: set it to true or false"
+                ) from None
+            parameter = permission_parameter(name)
+            if permissions.setdefault(parameter, enabled) != enabled:
+                raise invalid(f"the permission '{parameter}' is set to both true and false")
         desired = {
             "name": entry.name,
             "permissions": permissions or None,
@@ -200,28 +213,6 @@ class AnalysisRoleOperation(ResourceOperation):
         kind="role",
         name="{name}",
     )
-
-
-def _wanted_permissions(entry: RoleEntry) -> dict[str, bool]:
-    """Return the permissions in `permissions` and in the options of single permissions.
-
-    Raises `invalid` for a value that is not a boolean, and for contradictory values.
-    """
-    found: dict[str, bool] = {}
-    single = {name: getattr(entry, name) for name in _PERMISSION_OPTIONS}
-    for name, value in [*(entry.permissions or {}).items(), *single.items()]:
-        if value is None:
-            continue
-        try:
-            enabled = bool(boolean(value))
-        except TypeError:
-            raise invalid(
-                f"permission '{name}' is {excerpt(value)}: set it to true or false"
-            ) from None
-        parameter = permission_parameter(name)
-        if found.setdefault(parameter, enabled) != enabled:
-            raise invalid(f"the permission '{parameter}' is set to both true and false")
-    return found
 
 
 def _state_of(record: Record, with_lists: bool) -> dict[str, Any]:

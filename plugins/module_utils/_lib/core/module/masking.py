@@ -88,7 +88,11 @@ def _masked(value: Any, secrets: list[str]) -> Any:
     if isinstance(value, bytes):
         value = value.decode("utf-8", "surrogateescape")
     if isinstance(value, str):
-        return _masked_string(value, secrets)
+        if value in secrets:
+            return HIDDEN
+        for secret in secrets:
+            value = value.replace(secret, _STARS)
+        return value
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, (int, float)):
@@ -100,14 +104,6 @@ def _masked(value: Any, secrets: list[str]) -> Any:
     if isinstance(value, Sequence):
         return [_masked(item, secrets) for item in value]
     return value  # dates, and warnings of Ansible, which it masks itself
-
-
-def _masked_string(text: str, secrets: list[str]) -> str:
-    if text in secrets:
-        return HIDDEN
-    for secret in secrets:
-        text = text.replace(secret, _STARS)
-    return text
 
 
 def _is_large_and_clean(value: Any, forms: list[str]) -> bool:

@@ -265,7 +265,15 @@ class ExportFolder:
             and change.action != "unchanged"
             and change.before.digest not in known.get(change.path, ())
         ]
-        self._reject_foreign([path for path in foreign if path in desired])
+        lost = [path for path in foreign if path in desired]
+        if lost and not self._overwrite:
+            more = f" and {len(lost) - _MAX_NAMED} more" if len(lost) > _MAX_NAMED else ""
+            names = shorten(", ".join(lost[:_MAX_NAMED]))
+            raise ToolchainError(
+                "conflict",
+                f"{os.path.abspath(self._folder)} has files that the export did not write, or that"
+                f" have changed since: {names}{more}. Set overwrite to true to replace them",
+            )
         for path in foreign:
             if path not in desired:
                 self._warn(f"{path} was kept: it has changed since its export")
@@ -302,17 +310,6 @@ class ExportFolder:
                     for block in change.after.blocks():
                         file.write(block)
         self._write_list(at[self._list], desired)
-
-    def _reject_foreign(self, foreign: list[str]) -> None:
-        if not foreign or self._overwrite:
-            return
-        more = f" and {len(foreign) - _MAX_NAMED} more" if len(foreign) > _MAX_NAMED else ""
-        names = shorten(", ".join(foreign[:_MAX_NAMED]))
-        raise ToolchainError(
-            "conflict",
-            f"{os.path.abspath(self._folder)} has files that the export did not write, or that"
-            f" have changed since: {names}{more}. Set overwrite to true to replace them",
-        )
 
     def _write_list(self, path: str, files: Mapping[str, set[str]]) -> None:
         ordered = {name: sorted(files[name]) for name in sorted(files)}

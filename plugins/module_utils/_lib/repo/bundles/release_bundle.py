@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -287,7 +287,21 @@ class Sources:
         files = [
             file for each in modules for part in parts for file in json_objects(each.get(part))
         ]
-        digests = self._with_sha256(files)
+        # the records of some files have only a SHA-1
+        unknown = {
+            str(file["sha1"]).lower()
+            for file in files
+            if not file.get("sha256") and file.get("sha1")
+        }
+        digests: dict[str, str] = {}
+        for some in aql.by_sha1(unknown):
+            purpose = f"reading the digests of {len(some['$or'])} files"
+            rows = aql.ask_if_supported(self._client, purpose, some, ["actual_sha1", "sha256"])
+            digests |= {
+                str(row["actual_sha1"]).lower(): str(row["sha256"])
+                for row in rows or ()
+                if row.get("sha256")
+            }
         for file in files:
             sha256 = file.get("sha256") or digests.get(str(file.get("sha1") or "").lower())
             if sha256:
@@ -295,24 +309,6 @@ class Sources:
                 found.add(str(sha256), file.get("path"), label)
             else:
                 found.exact = False
-
-    def _with_sha256(self, files: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-        """Query the SHA-256 of the files whose record has only a SHA-1; return it by SHA-1."""
-        unknown = {
-            str(file["sha1"]).lower()
-            for file in files
-            if not file.get("sha256") and file.get("sha1")
-        }
-        found: dict[str, str] = {}
-        for some in aql.by_sha1(unknown):
-            purpose = f"reading the digests of {len(some['$or'])} files"
-            rows = aql.ask_if_supported(self._client, purpose, some, ["actual_sha1", "sha256"])
-            found |= {
-                str(row["actual_sha1"]).lower(): str(row["sha256"])
-                for row in rows or ()
-                if row.get("sha256")
-            }
-        return found
 
 
 def _check(options: BundleSourcesOptions) -> None:

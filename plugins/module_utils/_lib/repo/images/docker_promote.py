@@ -224,7 +224,11 @@ class DockerPromoteOperation:
             names = {tag: tag for tag in source or ({} if self._copy else target)}
             is_image = len(source) == every
         else:
-            source = self._source_tags(list(names))
+            # earlier tasks in check mode create some of them
+            predicted = self._predicted
+            known = {tag: predicted[tag].digest for tag in names if tag in predicted}
+            others = [tag for tag in names if tag not in known]
+            source = {**self._some_tags(self._source, others), **known}
             target = self._some_tags(self._target, list(names.values()))
         return states_of(names, source, target, copy=self._copy), is_image
 
@@ -236,11 +240,6 @@ class DockerPromoteOperation:
         attached = self._options.attached
         wanted = {tag: digest for tag, digest in found.items() if attached or not subject_of(tag)}
         return wanted, len(found)
-
-    def _source_tags(self, tags: Sequence[str]) -> dict[str, str]:
-        """Return the digests of tags in the source, also of those that earlier tasks create."""
-        known = {tag: self._predicted[tag].digest for tag in tags if tag in self._predicted}
-        return {**self._some_tags(self._source, [tag for tag in tags if tag not in known]), **known}
 
     def _some_tags(self, image: ImageReference, tags: Sequence[str]) -> dict[str, str]:
         return registry.manifests_of(self._client, image.repo, image.name, tags)
