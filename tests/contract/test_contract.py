@@ -227,6 +227,28 @@ def test_check_mode_returns_the_keys_of_the_run(play: Play, name: str, flavour: 
 
 
 @each_variant
+def test_check_mode_finds_what_the_run_changes(play: Play, name: str, flavour: str) -> None:
+    for ran in play(name).runs(flavour):
+        for state in _checked({step.name for step in ran.steps}):
+            checked, done = (
+                ran.run.event(step, flavour).result["findings"]
+                for step in (f"{state} in check mode", state)
+            )
+            if name == "tracker_issue" and state == "create":
+                done[0].pop("name")  # the server names the issue
+            assert checked == done, f"{state} ({ran.way})"
+
+
+@each_variant
+def test_object_differs_exactly_if_the_task_changes_it(play: Play, name: str, flavour: str) -> None:
+    is_reading = CASES[name]["module"] == "ci_plugin_info"
+    for label, step, event in play(name).events(flavour):
+        if step.changed is not None and event.result["findings"] and not is_reading:
+            differs = any("action" in found for found in event.result["findings"])
+            assert differs is step.changed, label
+
+
+@each_variant
 def test_diff_is_empty_exactly_if_unchanged(play: Play, name: str, flavour: str) -> None:
     for label, step, event in play(name).events(flavour):
         if step.changed is not None:

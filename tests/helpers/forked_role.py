@@ -250,7 +250,8 @@ class _Tasks:
         namespace, _, module = action.rpartition(".")
         login = self._logins[f"group/{namespace}.{CASES[module]['service']}"]
         checks = self._rendered(task.get("check_mode", False), known)
-        result = in_process.run(module, {**login, **arguments, "_ansible_check_mode": checks})
+        internal = {"_ansible_check_mode": checks, "_toolchain_findings": True}
+        result = in_process.run(module, {**login, **arguments, **internal})
         if not self._rendered(task.get("no_log", False), known):
             self._printed.append(json.dumps(result))
         if result.get("failed"):

@@ -12,6 +12,7 @@ from typing import Any
 from unittest import mock
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import run_folder
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import finding
 from sandbox.client import Sandbox
 from tests.helpers import connections, forked, openapi, playbook
 from tests.helpers.cases import CASES, connection_options, seed, settings
@@ -165,7 +166,13 @@ def _play_of(name: str, steps: Sequence[Step], sandbox: Sandbox, flavour: str) -
         connection = connections.connection(service, sandbox.urls[service], **options)
         defaults[f"group/delivery.toolchain.{service}"] = connection
     tasks = [
-        playbook.task(module, step.arguments, step.name, check_mode=step.check, diff=True)
+        playbook.task(
+            module,
+            {**step.arguments, finding.ARGUMENT: True},
+            step.name,
+            check_mode=step.check,
+            diff=True,
+        )
         for step in steps
     ]
     reset = settings(name)

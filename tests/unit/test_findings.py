@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.tas
     differing,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.steps.table import SUBJECTS
+from tests.helpers.reported import reporting
 from tests.unit.arguments import run_of
 from tools.tree import ROOT
 
@@ -39,21 +41,28 @@ CONFIGURATION = {
     ]
 }
 MACRO = "Confluence Cloud has no macro gallery: write the images in the page"
+NO_PLUGINS: dict[str, Any] = {
+    name: [] for name in ("missing", "outdated", "newer", "inactive", "unwanted", "extra")
+}
+OWN = {"implied": False}
 JAVA = {"java": "1.8", "release": "2.400", "supported": [11, 17]}
-RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
     "a configuration": (
         "analysis_config",
         CONFIGURATION,
+        {"roles": []},
         ["role a: differs in permissions (update)", "view p/v: not wanted (delete)"],
     ),
     "items": (
         "artifact_cleanup",
-        {"deleted": [{"repo": "r", "path": "a/b", "reason": "older than 4w"}]},
+        {"deleted": [{"repo": "r", "path": "a/b", "reason": "older than 4w"}], "kept": []},
+        {"rules": []},
         ["item r/a/b: not wanted, older than 4w (delete)"],
     ),
     "builds": (
         "build_retention",
-        {"build_name": "agent", "discarded": ["1", "2"]},
+        {"discarded": ["1", "2"], "kept": ["3"]},
+        {"build_name": "agent", "count": 1},
         [
             "build agent/1: not wanted, too old or too many (delete)",
             "build agent/2: not wanted, too old or too many (delete)",
@@ -62,26 +71,25 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "a job that the result names": (
         "ci_job",
         {"job": {"name": "tools/slow", "url": "https://ci/job/tools/job/slow/"}, **CHANGED},
+        {"job": "tools/slow", "config": "<a/>"},
         ["job tools/slow: differs (update)"],
     ),
-    "no builds": ("build_retention", {"build_name": "agent", "discarded": []}, []),
+    "no builds": (
+        "build_retention",
+        {"discarded": [], "kept": ["1"]},
+        {"build_name": "agent", "project": "p", "count": 1},
+        [],
+    ),
     "the trash": (
         "artifact_trash",
-        {"state": "clean", "repo": "r", **CHANGED},
-        ["trash r: not wanted, the trash contains items from it (delete)"],
-    ),
-    "the trash of all repositories": (
-        "artifact_trash",
-        {
-            "state": "empty",
-            "changed": True,
-            "diff": {"before": {"children": ["r", "s", "t"]}, "after": {"children": ["s"]}},
-        },
-        [f"trash {key}: not wanted, the trash contains items from it (delete)" for key in "rt"],
+        CHANGED,
+        {"state": "clean", "repo": "r", "path": "a"},
+        ["trash r/a: not wanted, the trash contains items from it (delete)"],
     ),
     "plugins": (
         "ci_plugin_info",
-        PLUGINS,
+        {**NO_PLUGINS, **PLUGINS, "plugins": []},
+        {"lock_file": "x", "lock": "write"},
         [
             "plugin not-there: missing (create)",
             "plugin git: is 4.0, but should be 5.0 (update)",
@@ -93,25 +101,28 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "plugins that are not to work": (
         "ci_plugin_info",
         {
+            **NO_PLUGINS,
             "unwanted": [
                 {"name": "ant", "installed": "1.0", "state": "absent"},
                 {"name": "git", "installed": "5.0", "state": "disabled"},
-            ]
+            ],
         },
+        {"required": []},
         ["plugin ant: not wanted (delete)", "plugin git: enabled, but should be disabled (update)"],
     ),
     "plugins brought into line": (
         "ci_plugin",
         {
             "plugins": [
-                {"name": "a", "before": None, "after": "1", "action": "installed"},
-                {"name": "b", "before": "1", "after": "2", "action": "updated"},
-                {"name": "c", "before": "1", "after": None, "action": "removed"},
-                {"name": "d", "before": "1", "after": "1", "action": "enabled"},
-                {"name": "e", "before": "1", "after": "1", "action": "disabled"},
-                {"name": "f", "before": "1", "after": "1", "action": "unchanged"},
+                {"name": "a", "before": None, "after": "1", "action": "installed", **OWN},
+                {"name": "b", "before": "1", "after": "2", "action": "updated", **OWN},
+                {"name": "c", "before": "1", "after": None, "action": "removed", **OWN},
+                {"name": "d", "before": "1", "after": "1", "action": "enabled", **OWN},
+                {"name": "e", "before": "1", "after": "1", "action": "disabled", **OWN},
+                {"name": "f", "before": "1", "after": "1", "action": "unchanged", **OWN},
             ]
         },
+        {"plugins": [{"name": "a"}]},
         [
             "plugin a: missing (create)",
             "plugin b: is 1, but should be 2 (update)",
@@ -123,25 +134,34 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "a script": (
         "ci_script",
         {"name": "views", **CHANGED},
+        {"script": "x"},
         ["script views: would change something (update)"],
     ),
-    "a script that is done": ("ci_script", {"name": "views", "changed": False}, []),
+    "a script that is done": (
+        "ci_script",
+        {"name": "views", "changed": False},
+        {"script": "x"},
+        [],
+    ),
     "an old Java": (
         "java_version",
         JAVA,
+        {},
         ["java 8: release 2.400 requires Java 11 or 17 (update)"],
     ),
-    "a good Java": ("java_version", {**JAVA, "java": "17"}, []),
-    "nobody asks for Java": ("java_version", {**JAVA, "supported": []}, []),
-    "a task that was skipped": ("ci_plugin_info", {**PLUGINS, "skipped": True}, []),
+    "a good Java": ("java_version", {**JAVA, "java": "17"}, {}, []),
+    "nobody asks for Java": ("java_version", {**JAVA, "supported": []}, {}, []),
+    "a task that was skipped": ("ci_plugin_info", {**PLUGINS, "skipped": True}, {}, []),
     "parts that the server cannot hold": (
         "wiki_page",
-        {"page": {"space": "REL", "title": "A"}, "changed": False, "unsupported": [MACRO]},
+        {"unsupported": [MACRO]},
+        {"space": "REL", "title": "A"},
         [f"page REL/A: {MACRO} (none)"],
     ),
     "a change, and parts that the server cannot hold": (
         "wiki_page",
-        {"page": {"space": "REL", "title": "B"}, "changed": True, "unsupported": [MACRO]},
+        {**CHANGED, "unsupported": [MACRO]},
+        {"space": "REL", "title": "B"},
         [f"page REL/B: differs; {MACRO} (update)"],
     ),
     "permissions that the server cannot hold": (
@@ -151,6 +171,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
                 {"key": "REL", "name": "REL", "action": "unchanged", "unsupported": ["left alone"]}
             ]
         },
+        {"entries": []},
         ["space REL: left alone (none)"],
     ),
 }
@@ -158,12 +179,22 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 
 @pytest.mark.parametrize("what", RESULTS)
 def test_every_different_object_is_one_finding(what: str) -> None:
-    module, result, expected = RESULTS[what]
+    module, result, options, expected = RESULTS[what]
+    if module != "java_version" and "skipped" not in result:
+        result = reporting(module, result, options)
     found = differing(module, result)
     assert [f"{one['text']} ({one['action']})" for one in found] == expected
     assert [
         one for one in found if not one["text"].startswith(f"{one['kind']} {one['name']}: ")
     ] == []
+
+
+def test_emptied_trash_is_a_finding_for_each_repository() -> None:
+    going = SimpleNamespace(going=["r", "t"])
+    result = reporting("artifact_trash", CHANGED, {"state": "empty"}, data=going)
+    assert [one["text"] for one in differing("artifact_trash", result)] == [
+        f"trash {key}: not wanted, the trash contains items from it" for key in "rt"
+    ]
 
 
 def test_interrupted_loop_has_results_for_finished_jobs() -> None:

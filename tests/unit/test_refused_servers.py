@@ -18,6 +18,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report imp
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
     Contents,
 )
+from tests.helpers.reported import reporting
 
 URL = "https://ci.example.com"
 AUTH = {"kind": "auth", "status": 401, "detail": "Unauthorized"}
@@ -127,7 +128,9 @@ def test_objects_of_a_task_are_counted(module: str, options: dict[str, Any], cou
 
 def test_entry_that_could_not_be_sent_is_not_a_finding_of_its_own() -> None:
     rows = [{"name": "a", "action": "created", "error": {**NETWORK, "msg": "lost"}}]
-    result = {"msg": "1 of 1 failed", "error": {"kind": "rejected"}, "results": rows}
+    values = {"failed": True, "msg": "1 of 1 failed", "results": rows}
+    values["error"] = {"kind": "rejected"}
+    result = reporting("ci_node", values, {"entries": []})
     (found,) = task_findings.failed("ci_node", result, {}, "a task")
     assert (found["refused"], found["count"]) == ("connection refused", 1)
 

@@ -769,8 +769,8 @@ def digests(*found: str) -> list[dict[str, Any]]:
 def test_deletion_that_is_not_chosen_is_not_tried(folder: Path) -> None:
     """A folder would fail because its jobs stay, although nobody asked for it."""
     results = [
-        result("one", plan_digests=digests("1")),
-        result("two", plan_digests=digests("2", "3")),
+        result("one", findings=digests("1")),
+        result("two", findings=digests("2", "3")),
     ]
     plan = {"writes": ["3"], "rest": "skip"}
     found = deletable(folder, results, toolchain_sealed={"sealed": plan})

@@ -13,7 +13,11 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.delivery.toolchain.plugins.filter.findings_page import findings_page
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.finding import Reporting
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import findings
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.descriptors import (
+    operation_of,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
     ignored,
     links,
@@ -33,6 +37,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.con
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.recorder import (
     Recorder,
 )
+from tests.helpers.reported import reporting
 from tools.descriptors import DESCRIPTORS
 
 STEP = "delivery.toolchain.bookkeeping"
@@ -51,6 +56,10 @@ def told(found: list[findings.Finding]) -> list[str]:
     return [f"{one['text']} ({one['action']}, {one['status']})" for one in found]
 
 
+WITHOUT_FILE = ", because no file of its tree describes it; prune of the tree deletes it"
+PLUGINS: dict[str, Any] = {
+    name: [] for name in ("missing", "outdated", "newer", "inactive", "unwanted", "extra")
+}
 RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
     "one object as wanted": (
         "analysis_view",
@@ -112,8 +121,8 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
     "a list of values in a name, and a value that is missing": (
         "build_record",
         {"changed": False},
-        {"build_name": None, "build_numbers": ["7", "8"]},
-        ["build 7/8: as wanted (none, ok)"],
+        {"project": None, "build_name": "b", "build_numbers": ["7", "8"]},
+        ["build b/7/8: as wanted (none, ok)"],
     ),
     "a name that is always the same": (
         "ci_restart",
@@ -131,7 +140,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
                 {"repo": "r", "path": "d", "action": "properties"},
             ]
         },
-        {},
+        {"repo": "r", "path": "b", "content": "x"},
         [
             "item r/a: as wanted (none, ok)",
             "item r/b: missing (create, drift)",
@@ -145,12 +154,12 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
             "issues": [
                 {
                     "key": "OPS-1",
-                    "action": "update",
+                    "action": "updated",
                     "changes": [{"field": "labels", "before": [], "after": ["x"]}],
                 }
             ]
         },
-        {},
+        {"issue": "OPS-1", "labels": ["x"]},
         ["issue OPS-1: differs in labels (update, drift)"],
     ),
     "a tree of pages": (
@@ -168,16 +177,18 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
                     "changes": [{"field": "parent", "before": "1", "after": "2"}],
                 },
                 {"title": "Same", "action": "unchanged", "changes": []},
-            ]
+            ],
+            "without_file": [{"id": "5", "title": "Left"}],
         },
-        {"space": "REL"},
+        {"space": "REL", "src": "docs", "parent_id": "1"},
         [
             "page REL/Notes: missing (create, drift)",
             "page REL/Old: differs in parent (update, drift)",
             "page REL/Same: as wanted (none, ok)",
+            f"page REL/Left: not managed{WITHOUT_FILE} (none, unmanaged)",
         ],
     ),
-    "a reading": ("jql_search", {"changed": False, "issues": []}, {}, []),
+    "a reading": ("jql_search", {"changed": False, "issues": []}, {"jql": "x"}, []),
     "a job that is held against a configuration": (
         "ci_job_info",
         {"config_drift": True},
@@ -188,7 +199,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
     "a script by the item of its loop": (
         "ci_script",
         {"changed": True},
-        {},
+        {"script": "x"},
         ["script the task: would change something (update, drift)"],
     ),
     "a result that no_log hides": (
@@ -237,8 +248,8 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
     ),
     "fields that cannot be compared": (
         "ci_configuration",
-        {"changed": False, "unknown": ["jenkins.a", "jenkins.b"]},
-        {"name": "jenkins"},
+        {"unknown": ["jenkins.a", "jenkins.b"], "configuration": {"name": "jenkins"}},
+        {"config": {"jenkins": {}}},
         ["configuration jenkins: cannot compare jenkins.a, jenkins.b (none, unknown)"],
     ),
     "entries of which a secret cannot be compared": (
@@ -255,7 +266,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
                 },
             ]
         },
-        {},
+        {"entries": []},
         [
             "credential a: cannot compare secret (none, unknown)",
             "credential b: not wanted (delete, drift)",
@@ -264,8 +275,8 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
     ),
     "a lock file": (
         "ci_plugin_info",
-        {"missing": ["a"], "plugins": [{"short_name": "b"}]},
-        {"lock_file": "plugins.txt"},
+        {**PLUGINS, "missing": ["a"], "plugins": [{"short_name": "b"}]},
+        {"lock_file": "plugins.txt", "lock": "write"},
         ["plugin a: missing (create, drift)", "plugin b: as wanted (none, ok)"],
     ),
 }
@@ -274,22 +285,28 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("what", RESULTS)
 def test_result_gives_its_objects(what: str) -> None:
     module, result, options, expected = RESULTS[what]
+    if "censored" not in result:
+        result = reporting(module, result, options)
     assert told(task_findings.compared(module, result, options, "the task")) == expected
 
 
 def test_objects_of_every_writing_module_are_known() -> None:
-    described = {name for name, one in DESCRIPTORS.items() if one.kind} | set(findings.READERS)
+    described = {name for name, one in DESCRIPTORS.items() if one.kind}
+    described |= {name for name in DESCRIPTORS if issubclass(operation_of(name), Reporting)}
     assert {name for name, one in DESCRIPTORS.items() if one.writes} - described == set()
 
 
 def test_cleanup_lists_a_thousand_items_and_the_rest_as_a_number() -> None:
     items = [{"repo": "r", "path": str(n), "reason": "old"} for n in range(1234)]
-    found = task_findings.compared("artifact_cleanup", {"deleted": items}, {}, "Clean")
-    assert len(found) == 1001
-    assert (found[-1]["text"], found[-1]["before"]) == (
+    values = {"deleted": items, "kept": [{"repo": "r", "path": "k"}]}
+    result = reporting("artifact_cleanup", values, {"rules": []})
+    found = task_findings.compared("artifact_cleanup", result, {}, "Clean")
+    assert len(found) == 1002
+    assert (found[1000]["text"], found[1000]["before"]) == (
         "item 234 more: not wanted",
         {"count": 234},
     )
+    assert found[1001]["status"] == "ok"
 
 
 FAILURES: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
@@ -329,7 +346,7 @@ FAILURES: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
                 {"kind": "roles", "name": "b", "ok": False, "error": {"msg": "refused"}},
             ],
         },
-        {},
+        {"roles": []},
         ["role a: not wanted (delete, drift)", "role b: refused (none, failed)"],
     ),
     "another task": ("", {"msg": "no"}, {}, ["task the task: no (none, failed)"]),
@@ -339,6 +356,8 @@ FAILURES: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("what", FAILURES)
 def test_failure_is_reported(what: str) -> None:
     module, result, options, expected = FAILURES[what]
+    if "plan" in result:
+        result = reporting(module, {"failed": True, **result}, options)
     assert told(task_findings.failed(module, result, options, "the task")) == expected
 
 
@@ -348,6 +367,7 @@ def test_refused_change_is_a_difference_of_a_drift() -> None:
     row = {"name": "a", "action": "updated", "changes": [change], "error": error}
     fine = {"name": "b", "action": "unchanged", "changes": []}
     result = {"msg": "1 of 2 failed", "error": error, "results": [row, fine]}
+    result = reporting("ci_credential", {"failed": True, **result}, {"entries": []})
     found = task_findings.failed("ci_credential", result, {}, "the task", check=True)
     assert told(found) == [
         "credential a: differs in description; set login_password (update, drift)",
@@ -548,57 +568,15 @@ def _task(action: str, **variables: Any) -> Any:
     )
 
 
-def changed_object(name: str, *digests: str, kind: str = "") -> dict[str, Any]:
-    return {"kind": kind, "name": name, "digests": [*digests]}
-
-
-def digests_of(module: str, result: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the digests of each finding of a result."""
+def test_digests_of_a_finding_are_those_of_its_object() -> None:
     recorder = Recorder(Contents())
-    task = _task(f"delivery.toolchain.{module}")
-    recorder.result(task, "h", {"changed": True, **result}, failed=False)
-    contents = recorder.contents
-    return {
-        f"{one['kind']} {one['name']}": contents.digests.get(one["id"], [])
-        for one in contents.findings
-    }
-
-
-def test_digests_belong_to_the_finding_of_their_object_whatever_the_order() -> None:
-    rows = [{"name": name, "action": "update", "changes": []} for name in "abc"]
-    objects = [changed_object("c", "3"), changed_object("a", "1", "4"), changed_object("b", "2")]
-    assert digests_of("repo_user", {"results": rows, "plan_digests": objects}) == {
-        "user a": ["1", "4"],
-        "user b": ["2"],
-        "user c": ["3"],
-    }
-
-
-def test_digests_of_objects_with_the_same_name_are_told_apart_by_kind() -> None:
-    plan: list[dict[str, Any]] = [
-        {"kind": kind, "name": "x", "action": "create", "changes": []}
-        for kind in ("users", "groups")
+    rows = [
+        {"kind": "user", "name": name, "action": "create", "digests": [name, "x"]} for name in "ab"
     ]
-    objects = [changed_object("x", kind, kind=kind) for kind in ("groups", "users")]
-    assert digests_of("analysis_config", {"plan": plan, "plan_digests": objects}) == {
-        "user x": ["users"],
-        "group x": ["groups"],
-    }
-
-
-def test_digests_of_objects_without_a_finding_belong_to_the_last_one() -> None:
-    plugins = [{"name": name, "action": "installed", "implied": name == "b"} for name in "abc"]
-    objects = [changed_object(name, name) for name in "abc"]
-    assert digests_of("ci_plugin", {"plugins": plugins, "plan_digests": objects}) == {
-        "plugin a": ["a"],
-        "plugin c": ["c", "b"],
-    }
-    # the object of a task has another name in reports
-    one = {
-        "invocation": {"module_args": {"job": "a/b"}},
-        "plan_digests": [changed_object("b", "1")],
-    }
-    assert digests_of("ci_job", one) == {"job a/b": ["1"]}
+    task = _task("delivery.toolchain.repo_user")
+    recorder.result(task, "h", {"changed": True, "findings": rows}, failed=False)
+    contents = recorder.contents
+    assert [contents.digests[one["id"]] for one in contents.findings] == [["a", "x"], ["b", "x"]]
 
 
 def test_change_that_no_log_hides_counts_as_a_write() -> None:
@@ -861,10 +839,7 @@ def test_body_of_a_page_is_compared_in_words(
     before: str | None, after: str, shown: tuple[str | None, str]
 ) -> None:
     """A body of which only the form differs is shown in storage format."""
-    change = {"field": "body", "before": before, "after": after}
-    tree = {"pages": [{"title": "A", "action": "updated", "changes": [change]}]}
     sides = {"before": {"body": before}, "after": {"body": after}}
-    page = {"changed": True, "diff": sides}
-    for module, result in (("wiki_tree", tree), ("wiki_page", page)):
-        (found,) = task_findings.compared(module, result, {"space": "REL", "title": "A"}, "task")
-        assert (found["before"], found["after"]) == ({"body": shown[0]}, {"body": shown[1]})
+    found = {"kind": "page", "name": "REL/A", "action": "update", **sides}
+    (worded,) = task_findings.compared("wiki_tree", {"findings": [found]}, {}, "task")
+    assert (worded["before"], worded["after"]) == ({"body": shown[0]}, {"body": shown[1]})

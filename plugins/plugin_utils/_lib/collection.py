@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+#: Roles that compare objects. Their tasks return findings, whether or not the run is reported.
+ROLES = ("analysis_config", "ci_baseline", "desired_state", "repo_housekeeping")
 #: Folders with everything that a run executes. They are the same in a checkout and an archive.
 _EXECUTED = ("meta", "playbooks", "plugins", "roles")
 #: What Python, Ansible and editors leave behind, besides hidden files.

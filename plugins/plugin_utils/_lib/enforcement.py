@@ -16,11 +16,11 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._lib.core.errors import ToolchainError, printable
 from . import role_variables
+from .collection import ROLES
 from .sentence_error import did_you_mean
 from .variables import entries_of, require_known
 
 _SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
-ROLES = ("analysis_config", "ci_baseline", "desired_state", "repo_housekeeping")
 #: Variables of roles that describe no objects. Neither do those that the roles set.
 _SETTINGS = (
     *("ci_baseline_in_check_mode", "desired_state_accounts", "desired_state_accounts_required"),

@@ -24,6 +24,7 @@ from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.utils.display import Display
 
+from ...module_utils._lib.core import finding
 from ...module_utils._lib.core.connection import short_lived
 from ...module_utils._lib.core.errors import ToolchainError, printable
 from ...module_utils._lib.core.http.messages import Accounting
@@ -32,7 +33,7 @@ from ...module_utils._lib.core.module.input_check import require_whole_character
 from ...module_utils._lib.core.module.sealing import ARGUMENT
 from ...module_utils._lib.core.progress import progress_to
 from ...module_utils._lib.core.times import not_built
-from . import ansible_internals, interpreters, lookup_cache, refused_servers, variables
+from . import ansible_internals, collection, interpreters, lookup_cache, refused_servers, variables
 from .report import switch, task_findings, writing
 
 # Import the runner and `requests` before Ansible forks the workers, to save time in each worker.
@@ -51,6 +52,7 @@ SEALED = "toolchain_sealed"
 #: Variable: an object that does not exist is built in this run. Then a task in check mode would
 #: change something, and does not fail.
 NOT_BUILT = "toolchain_not_built"
+_COMPARING_ROLES = tuple(f"delivery.toolchain.{role}" for role in collection.ROLES)
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _OLDEST_PYTHON = (3, 10)
 _SECONDS_BETWEEN_LOOKS = 1.0
@@ -82,7 +84,8 @@ class Action(ansible_internals.HookedAction):
             self.worker_module = self.module
         result = self.run_module(task_vars)
         if self._is_not_built(result, task_vars or {}):
-            result.pop("exception", None)
+            for name in ("exception", finding.RETURNED):
+                result.pop(name, None)
             result.update(self._as_not_built(result))
         if self.task.no_log:
             ansible_internals.mark_rows_as_secret(result)
@@ -214,6 +217,8 @@ class Action(ansible_internals.HookedAction):
             raise AnsibleActionFail(error.message, result={"error": error.as_dict()}) from None
         if self.service is not None and task_vars.get(SEALED):
             arguments[ARGUMENT] = _sealed_of(task_vars[SEALED])
+        if switch.is_on() or task_vars.get("ansible_role_name") in _COMPARING_ROLES:
+            arguments[finding.ARGUMENT] = True
         return arguments, {**task_vars, **switch.variables()}
 
     def executed(

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...module_utils._lib.core.errors import shorten
+from ...module_utils._lib.core.finding import RETURNED
 from ...module_utils._lib.core.json_text import json_objects
 from . import kinds
 from .described import Values
@@ -274,7 +275,7 @@ def checked(
             found.warnings.append(staying(removal["title"], f"it has {member}"))
         else:
             digests = [
-                digest for each in result.get("plan_digests") or () for digest in each["digests"]
+                digest for each in result.get(RETURNED, ()) for digest in each.get("digests", ())
             ]
             found.deletable.append({**removal, "digests": digests})
     return found

@@ -308,8 +308,9 @@ class Run:
 
 
 def _digests(results: Iterable[Mapping[str, Any]]) -> list[str]:
-    objects = [each for result in results for each in result.get("plan_digests", [])]
-    found = [digest for each in objects for digest in each["digests"]]
+    objects = [each for result in results for each in result["findings"]]
+    assert [each for each in objects if "action" in each and not each.get("digests")] == []
+    found = [digest for each in objects for digest in each.get("digests", [])]
     assert len(found) == len(set(found))
     return found
 

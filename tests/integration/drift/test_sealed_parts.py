@@ -43,7 +43,7 @@ class Sealed:
         """Return the digests of what differs now."""
         result = self({}, check=True)
         assert not result.get("failed"), result
-        found = flat(result.get("plan_digests", []))
+        found = flat(result["findings"])
         assert len(found) == len(set(found))
         return found
 
@@ -60,7 +60,7 @@ class Sealed:
 
 def flat(objects: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the digests of all objects."""
-    return [digest for each in objects for digest in each["digests"]]
+    return [digest for each in objects for digest in each.get("digests", [])]
 
 
 def publish(sandbox: Sandbox, name: str, number: str, started: str) -> None:
@@ -170,7 +170,7 @@ def test_items_of_a_repository_belong_to_its_finding(fresh: Fresh) -> None:
     sandbox = fresh("real")
     discard(sandbox, "nightly/agent/1.txt")
     trash = Sealed(sandbox, "repo", "artifact_trash", STATES["empty"])
-    (one,) = trash({}, check=True)["plan_digests"]
+    (one,) = trash({}, check=True)["findings"]
     assert (one["name"], len(one["digests"])) == (REPO, 2)
 
 

@@ -19,9 +19,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.desired_st
     key_of,
     name_of,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.findings import (
-    of_analysis_config,
-)
+from tests.helpers.reported import reporting
 
 ASSIGNMENT = ("name", "account", "project", "group")
 CREDENTIAL = ("folder", "domain", "id")
@@ -128,10 +126,11 @@ def test_findings_exports_and_files_use_the_same_name() -> None:
         {"kind": "role_assignments", "name": "admin/group:qa", "action": "create", "changes": []}
     ]
     counts = {"unchanged": 1}
-    found = of_analysis_config({"plan": plan, "counts": counts, "role_assignments": entries})
-    assert [(one["name"], one["status"]) for one in found] == [
-        ("admin/group:qa", "drift"),
-        ("admin/qa", "ok"),
+    values = {"plan": plan, "counts": counts}
+    found = reporting("analysis_config", values, {"role_assignments": entries})["findings"]
+    assert [(one["name"], one.get("action")) for one in found] == [
+        ("admin/group:qa", "create"),
+        ("admin/qa", None),
     ]
     key = key_of("analysis", "role_assignments")
     for entry, name in zip(entries, ("admin/qa", "admin/group:qa"), strict=True):

@@ -27,7 +27,7 @@ from ....module_utils._lib.core.secret import (
     is_secret_name,
     without_user_info,
 )
-from .. import ansible_internals, findings, kinds
+from .. import ansible_internals
 from ..descriptors import descriptor_of
 from ..services import SERVICES
 from . import task_findings
@@ -112,8 +112,6 @@ class Recorder:
         if result.get("plan_skipped"):
             place = {"host": host, "service": service, "server": self._line(server)}
             found = self._without_skipped(found, result, place)
-        found = _with_digests(found, result.get("plan_digests") or [])
-        _add_authors(found, result.get("plan_authors") or [])
         if module and found:
             self.has_compared = True
             self._checks.add(check)
@@ -279,55 +277,9 @@ def _writes(task: Any, result: Mapping[str, Any]) -> int:
     return int(http.get("writes") or 0) if isinstance(http, Mapping) else 0
 
 
-def _with_digests(found: list[Any], objects: list[Any]) -> list[Any]:
-    """Add the digests of a task's changes to the findings of the same objects.
-
-    A report may name an object differently than the module. Such findings get the remaining digests
-    in their order:
-
-    - The last finding gets all digests that are left.
-    - If there are too few digests, because the module writes several objects in one request, the
-      other findings get the last digests again.
-
-    :param objects: `kind` ("" if all objects of the task have the same kind), `name` and `digests`
-        of each changed object
-    """
-    drift = [finding for finding in found if finding["status"] == "drift"]
-    left = list(objects)
-    unnamed = []
-    for finding in drift:
-        own = next((each for each in left if _is_of(each, finding)), None)
-        if own is None:
-            unnamed.append(finding)
-        else:
-            left.remove(own)
-            finding["digests"] = list(own["digests"])
-    for number, finding in enumerate(unnamed):
-        others = left[number : number + 1] or objects[-1:]
-        others = left[number:] if number == len(unnamed) - 1 and left[number:] else others
-        finding["digests"] = [digest for each in others for digest in each["digests"]]
-    if drift and not unnamed:  # objects without a finding, such as dependencies of plugins
-        drift[-1]["digests"] += [digest for each in left for digest in each["digests"]]
-    return found
-
-
-def _is_of(changed: Mapping[str, Any], finding: Mapping[str, Any]) -> bool:
-    """Return whether a changed object of a task is that of a finding."""
-    kind = kinds.singular(changed["kind"]) or finding["kind"]
-    return (kind, changed["name"]) == (finding["kind"], finding["name"])
-
-
-def _add_authors(found: list[Any], authors: list[Any]) -> None:
-    """Add who changed the objects last, which the module lists in the order of its findings."""
-    drift = [finding for finding in found if finding["status"] == "drift"]
-    if len(drift) == len(authors):
-        for finding, (by, at) in zip(drift, authors, strict=True):
-            finding.update(changed_by=by, changed_at=at)
-
-
 def _is_whole(module: str) -> bool:
     """Return whether the result of a module lists all objects, also unchanged objects."""
-    if not module or module in findings.READERS:
+    if not module:
         return True
     descriptor = descriptor_of(module)
     return bool(descriptor.listed) or not descriptor.kind

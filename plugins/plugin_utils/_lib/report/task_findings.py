@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Convert the result of a task to findings, one for each object that the task compared [C9].
 
-The descriptor of the module contains the kind and name of the object, or the return value that
-lists several objects. Some modules have a reader in `findings` instead.
+The module returns them; this adds their texts, and the failure of a task. The descriptor of the
+module contains the kind and name of the object of a failed task.
 """
 
 from __future__ import annotations
@@ -10,21 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .. import findings, refused_servers
+from ....module_utils._lib.core.finding import RETURNED
+from .. import findings, kinds, refused_servers
 from ..descriptors import descriptor_of
-from ..findings import Finding, Result
+from ..findings import Finding
 
-#: Return value that lists the objects of modules with the option `entries` [C11.1].
-ENTRIES = "results"
-#: Return values whose rows have an `error` for each object that failed.
-_WITH_ERRORS = (ENTRIES, "pages")
-#: Return value of `wiki_tree`: pages of the tree that no file describes.
-_PAGES_WITHOUT_FILE = "without_file"
+Result = Mapping[str, Any]
+
+#: Keys of findings that are not part of their text.
+_MORE = ("digests", "changed_by", "changed_at")
 #: Kinds of errors of objects that differ, but that the module refuses to change.
 _REFUSALS = ("invalid", "conflict")
-_DONE = {"none", "unchanged", "absent", "kept", "present", "skipped"}
-_MADE = {"create", "created", "uploaded", "exploded", "checksum_deployed", "copied", "installed"}
-_GONE = {"delete", "deleted", "remove", "removed", "trashed", "uninstalled"}
 
 
 def compared(
@@ -38,56 +34,71 @@ def compared(
     """
     descriptor = descriptor_of(module)
     if "censored" in result:
-        return [_censored(descriptor.kind, result, task)] if descriptor.writes else []
-    if module == "ci_job_info":
-        return _expected_job(result, options)
-    values = {"name": task, **options, **result}
-    if module == "ci_script":
-        values["name"] = task
-    if module in findings.READERS:
-        return findings.compared(values, module)
+        text = "differs, but no_log hides the difference"
+        kind = descriptor.kind or "task"
+        return [_without_difference(kind, task, result, text)] if descriptor.writes else []
+    if RETURNED in result:
+        return [_worded(found, task, check=check) for found in result[RETURNED]]
     if not descriptor.kind:
         return []
-    listed = result.get(descriptor.listed)
-    if isinstance(listed, list):
-        rows = [row for row in listed if isinstance(row, Mapping)]
-        # an object has the same name in `entries` as in a task with a single object
-        has_name = descriptor.listed == ENTRIES
-        names = [
-            str((has_name and values.get("name")) or descriptor.name_of(values) or task)
-            for values in ({**options, **row} for row in rows)
-        ]
-        pairs = zip(names, rows, strict=True)
-        found = [(_of_row(descriptor.kind, name, row, check=check), row) for name, row in pairs]
-        others = [
-            findings.without_file(
-                descriptor.kind,
-                descriptor.name_of({**options, **page}),
-                marked=bool(options.get("mark", True)),
-            )
-            for page in result.get(_PAGES_WITHOUT_FILE) or ()
-        ]
-        return [*(_with_unknown(finding, row) for finding, row in found), *others]
-    return [_with_unknown(_of_task(module, result, options, task), result)]
+    return [_without_difference(*object_of(module, options, result, task), result, "differs")]
 
 
-def _with_unknown(finding: Finding, returned: Mapping[str, Any]) -> Finding:
-    """Add what the module returns in `unknown`, the fields that it could not compare, and in
-    `unsupported`, sentences about parts that the server cannot hold.
+def _worded(found: Mapping[str, Any], task: str, *, check: bool) -> Finding:
+    """Return a finding that a module returned, with its text.
+
+    :param task: see `compared`
+    :param check: see `failed`
     """
-    unknown, unsupported = returned.get("unknown"), returned.get("unsupported")
-    finding = findings.with_unknown(finding, unknown if isinstance(unknown, list) else ())
-    return findings.with_unsupported(finding, unsupported if isinstance(unsupported, list) else ())
+    kind, name, action = found["kind"], found.get("name") or task, found.get("action", "none")
+    before, after, text = (found.get(key) for key in ("before", "after", "text"))
+    if "error" in found:
+        worded = _of_error(kind, name, found, check=check)
+    elif "unmanaged" in found:
+        worded = findings.unmanaged_object(kind, name, found["unmanaged"])
+    elif action == "none":
+        worded = findings.wanted(kind, name)
+    elif action == "create":
+        worded = findings.missing(kind, name, after)
+    elif action == "delete":
+        worded = findings.unwanted(kind, name, before, why=text or "")
+    elif isinstance(before, dict) and isinstance(after, dict):
+        words = _in_words(kind, before, after)
+        worded = findings.different(kind, name, text or findings.differing(before), *words)
+    else:
+        worded = findings.different(kind, name, text or "differs", before, after)
+    worded = findings.with_unknown(worded, found.get("unknown", ()))
+    worded = findings.with_unsupported(worded, found.get("unsupported", ()))
+    return {**worded, **{key: found[key] for key in _MORE if key in found}}
+
+
+def _of_error(kind: str, name: str, found: Mapping[str, Any], *, check: bool) -> Finding:
+    """Return the finding of an object that failed, in check mode of one that differs, but that the
+    module refuses to change.
+    """
+    error, before, after = found["error"], found.get("before"), found.get("after")
+    if check and error.get("kind") in _REFUSALS and before:
+        text = str(error["msg"]).removeprefix(f"the {kind} '{name}': ")
+        return _refused_change(kind, name, before, after, text)
+    failure = findings.failed(kind, name, str(error["msg"]))
+    refused = refused_servers.refusal_of(error)
+    return {**failure, "refused": refused, "count": 1} if refused else failure
+
+
+def _without_difference(kind: str, name: str, result: Result, text: str) -> Finding:
+    """Return the finding of an object of which only `changed` is known."""
+    found = findings.different(kind, name, text)
+    return found if result.get("changed") else findings.wanted(kind, name)
 
 
 def differing(module: str, result: Result) -> list[Finding]:
     """Return the findings of objects that differ, with their `service`."""
     if result.get("skipped"):
         return []
-    if module in findings.READERS:
-        found = findings.compared(result, module)
+    if module == "java_version":
+        found = findings.of_java_version(result)
     else:
-        found = compared(module, result, result, module)
+        found = compared(module, result, result, str(result.get("name") or module))
     # `java_version` is not a module: the role `ci_baseline` reads the Java version with `ci_script`
     service = "ci" if module == "java_version" else descriptor_of(module).service_name
     return [{"service": service, **record} for record in found if record["status"] != "ok"]
@@ -108,13 +119,14 @@ def refused(module: str, result: Result) -> list[Finding]:
 def expected(module: str, options: Mapping[str, Any]) -> int:
     """Return the number of objects that a task with these options compares."""
     if module == "analysis_config":
-        lists: Iterable[str] = findings.LISTS
+        lists: Iterable[str] = [kind.list for kind in kinds.KINDS if kind.module == module]
     else:
         lists = ("entries", "plugins", "required", "rules")
     given = [options[name] for name in lists if isinstance(options.get(name), list)]
     if given:
         return sum(map(len, given))
-    return int(module in findings.READERS or bool(descriptor_of(module).kind))
+    descriptor = descriptor_of(module)
+    return int(bool(descriptor.kind) or descriptor.writes or module == "ci_plugin_info")
 
 
 def failed(
@@ -130,11 +142,9 @@ def failed(
     if refused and module:
         count = result.get("not_compared", expected(module, options))
         return [{**findings.failed("server", "", text), "refused": refused, "count": count}]
-    planned = [] if "censored" in result else _planned_before(module, result, options, check)
-    rows = result.get(descriptor_of(module).listed) if planned else None
-    if any(record["status"] == "failed" for record in planned) or (
-        isinstance(rows, list) and any(row.get("error") for row in rows)
-    ):
+    returned = [] if "censored" in result else result.get(RETURNED, [])
+    planned = [_worded(found, task, check=check) for found in returned]
+    if any("error" in found for found in returned):
         return planned
     kind, name = object_of(module, options, result, task)
     difference = _refused(kind, name, result, text) if check and not planned else None
@@ -151,19 +161,12 @@ def _refused(kind: str, name: str, values: Mapping[str, Any], text: str) -> Find
         {field: change.get(side) for field, change in zip(names, changes, strict=True)}
         for side in ("before", "after")
     )
-    found = findings.different(kind, name, findings.differing(names), before, after)
+    return _refused_change(kind, name, before, after, text)
+
+
+def _refused_change(kind: str, name: str, before: Any, after: Any, text: str) -> Finding:
+    found = findings.different(kind, name, findings.differing(map(str, before)), before, after)
     return {**found, "text": f"{found['text']}; {text}"}
-
-
-def _planned_before(
-    module: str, result: Result, options: Mapping[str, Any], check: bool
-) -> list[Finding]:
-    if module == "analysis_config" and result.get("plan"):
-        return findings.compared({**options, **result}, module)
-    listed = descriptor_of(module).listed if module else ""
-    if listed not in _WITH_ERRORS or not result.get(listed):
-        return []
-    return compared(module, result, options, "", check=check)
 
 
 def object_of(
@@ -176,75 +179,8 @@ def object_of(
     descriptor = descriptor_of(module) if module else None
     if descriptor is None or not descriptor.kind:
         return "task", task
-    returned = result.get(descriptor.kind)
-    more = returned if isinstance(returned, Mapping) else {}
-    values = {key: value for key, value in options.items() if value is not None}
-    name = descriptor.name_of({**more, **values})
-    name = name or str(options.get("page_id") or options.get("issue") or "")
+    name = descriptor.name_of_task(options, result)
     return ("task", task) if descriptor.listed and not name else (descriptor.kind, name or task)
-
-
-def _censored(kind: str, result: Result, task: str) -> Finding:
-    kind = kind or "task"
-    if result.get("changed"):
-        return findings.different(kind, task, "differs, but no_log hides the difference")
-    return findings.wanted(kind, task)
-
-
-def _expected_job(result: Result, options: Mapping[str, Any]) -> list[Finding]:
-    """Return the finding of `ci_job_info`, which compares a job only with `expected_config`."""
-    if not options.get("expected_config"):
-        return []
-    name = str(options.get("job"))
-    if not result.get("config_drift"):
-        return [findings.wanted("job", name)]
-    return [findings.different("job", name, findings.differing(()), *findings.sides(result))]
-
-
-def _of_row(kind: str, name: str, row: Mapping[str, Any], *, check: bool) -> Finding:
-    error = row.get("error")
-    if isinstance(error, Mapping) and error.get("msg"):
-        text = str(error["msg"]).removeprefix(f"the {kind} '{name}': ")
-        if check and (difference := _refused(kind, name, row, text)):
-            return difference
-        found = findings.failed(kind, name, str(error["msg"]))
-        refused = refused_servers.refusal_of(error)
-        return {**found, "refused": refused, "count": 1} if refused else found
-    action = str(row.get("action") or "none")
-    if action in _DONE:
-        return findings.wanted(kind, name)
-    changes = row.get("changes")
-    is_listed = isinstance(changes, list) and all(isinstance(change, Mapping) for change in changes)
-    before, after = row.get("before"), row.get("after")
-    if is_listed:
-        before = {change.get("field"): change.get("before") for change in changes or ()}
-        after = {change.get("field"): change.get("after") for change in changes or ()}
-    if action in _MADE:
-        return findings.missing(kind, name, after)
-    if action in _GONE:
-        return findings.unwanted(kind, name, before)
-    if is_listed and isinstance(before, dict) and isinstance(after, dict):
-        sides = _in_words(kind, before, after)
-        return findings.different(kind, name, findings.differing(map(str, before)), *sides)
-    return findings.different(kind, name, f"differs ({action})", before, after)
-
-
-def _of_task(module: str, result: Result, options: Mapping[str, Any], task: str) -> Finding:
-    kind, name = object_of(module, options, result, task)
-    if not result.get("changed"):
-        return findings.wanted(kind, name)
-    before, after = findings.sides(result)
-    if after is None and before is not None:
-        return findings.unwanted(kind, name, before)
-    if before is None and after is not None:
-        return findings.missing(kind, name, after)
-    if not (isinstance(before, dict) and isinstance(after, dict)):
-        return findings.different(kind, name, "differs", before, after)
-    names = [key for key in {**before, **after} if before.get(key) != after.get(key)]
-    before, after = ({key: one.get(key) for key in names} for one in (before, after))
-    return findings.different(
-        kind, name, findings.differing(names), *_in_words(kind, before, after)
-    )
 
 
 def _in_words(

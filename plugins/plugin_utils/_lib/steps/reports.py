@@ -14,7 +14,7 @@ from ansible.utils.display import Display
 
 from ....module_utils._lib.core.errors import printable
 from ....module_utils._lib.core.times import age_of
-from .. import enforcement, variables
+from .. import collection, variables
 from ..report import contents, ignored, sealed, summary, switch, task_findings, terminal, writing
 from .plans import approval_rules, found_so_far, seal_key
 from .run import LONGEST, Result, Run, StepError
@@ -58,7 +58,7 @@ def reported(run: Run, known: Sequence[Mapping[str, Any]] | None = None) -> Resu
     """
     chosen = list(known or ())
     if known is None:
-        names = (*(f"{role}_drift" for role in enforcement.ROLES), "enforce_failures")
+        names = (*(f"{role}_drift" for role in collection.ROLES), "enforce_failures")
         hosts = ((host, run.variables["hostvars"][host]) for host in run.hosts)
         chosen = [
             {**finding, "host": host}

@@ -12,10 +12,12 @@ from itertools import groupby
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from ...core.errors import ToolchainError
+from ...core.finding import Finding, of_row
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.sealing import PlannedChange
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, Positive
+from ...core.object_names import object_name
 from ...core.operations.objects import Item, failure_of
 from ...core.plan import Action, Plan
 from ..client import AnalysisClient
@@ -87,7 +89,7 @@ class AnalysisConfigOperation:
     def __init__(self, task: Task, options: AnalysisConfigOptions) -> None:
         if all(entries is None for entries in options.entries().values()):
             task.warn("nothing is managed, because no list is set: set at least one list")
-        self._task, self._parallel = task, options.parallel
+        self._task, self._parallel, self._entries = task, options.parallel, options.entries()
         self._client = AnalysisClient(task, connections=self._parallel)
         wanted = desired(options.entries())
         hide_secrets(task, wanted.projects)
@@ -138,11 +140,40 @@ class AnalysisConfigOperation:
                 item.entry,
                 item.plan.before,
                 item.plan.after,
-                group=item.label,
-                kind=item.kind.option,
+                group=item.name,
+                kind=item.kind.noun,
             )
             for item in _changed(plan.data)
         ]
+
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
+        """Return a finding for each object of the configuration."""
+        return self.findings_of_failure(values)
+
+    def findings_of_failure(self, values: Mapping[str, Any]) -> list[Finding]:
+        planned = {(row["kind"], row["name"]): row for row in values.get("plan", ())}
+        unknown = {(one["kind"], one["name"]): one["fields"] for one in values.get("unknown", ())}
+        errors = {
+            (one["kind"], one["name"]): {"msg": one["error"]["msg"]}
+            for one in values.get("applied", ())
+            if not one["ok"]
+        }
+        described = [
+            (kind.option, object_name(kind.name_fields, vars(entry)))
+            for kind in KINDS
+            for entry in self._entries[kind.option] or ()
+        ]
+        count = values["counts"]["unchanged"] if "counts" in values else 0
+        unchanged = [key for key in described if key not in planned][:count]
+        # objects that stay, because they are protected
+        unchanged += [("objects", str(number + 1)) for number in range(len(unchanged), count)]
+        nouns = {"objects": "object", **{kind.option: kind.noun for kind in KINDS}}
+        rows = {**planned, **{key: {"action": "unchanged"} for key in unchanged}}
+        found = []
+        for key, row in rows.items():
+            more = {"error": errors.get(key), "unknown": unknown.get(key, ())}
+            found.append(of_row({**row, **more}, key[1], nouns[key[0]]))
+        return found
 
     def leave_out(self, plan: Plan, indexes: Collection[int]) -> Plan:
         """Return the plan without the changes at these indexes and those that depend on them."""

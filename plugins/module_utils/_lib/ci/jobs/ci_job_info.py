@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar
 
 from ...core.address import path as path_segment
 from ...core.errors import ToolchainError, invalid
+from ...core.finding import Finding, sides
 from ...core.http.messages import Response, unexpected_body
 from ...core.http.transport import Transport
 from ...core.json_text import json_objects, member
@@ -146,6 +147,13 @@ class CiJobInfoOperation(ReadOnly):
         if self._options.config or self._options.expected_config is not None:
             values.update(self._configuration())
         return unchanged(values)
+
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
+        """Return the finding of the job whose configuration was compared."""
+        if not self._options.expected_config:
+            return []
+        name, differs = str(self._options.job), values["config_drift"]
+        return [Finding(name, "job", "update", *sides(values)) if differs else Finding(name, "job")]
 
     def _jobs(self, above: tuple[str, ...]) -> Iterator[dict[str, Any]]:
         """Yield the jobs of a folder and of the folders in it; computed folders have one entry."""

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 from ...core import address
 from ...core.errors import ToolchainError, invalid
 from ...core.files import read_text
+from ...core.finding import Finding
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.sealing import PlannedChange
 from ...core.module.task import Task
@@ -113,6 +114,14 @@ class CiPluginOperation:
         after = {change.name: planned.state_after(change) for change in effective}
         after = {name: state for name, state in after.items() if state is not None}
         return Plan(before, after, "update", result=result, data=planned)
+
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
+        """Return a finding for each plugin, except for dependencies that the server adds."""
+        return [
+            installed_plugins.finding_of(row["name"], row["action"], row["before"], row["after"])
+            for row in values["plugins"]
+            if not row["implied"]
+        ]
 
     def preflight(self, plan: Plan) -> None:
         update_centre.require_right(self._server)

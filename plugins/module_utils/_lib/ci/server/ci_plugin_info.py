@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import invalid
 from ...core.files import atomic_write, read_text
+from ...core.finding import Finding
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
@@ -18,7 +19,7 @@ from ..client import READ_SERVER, SYSTEM_READ
 from ..service import SERVICE
 from ..ssh_commands import SshOptions
 from . import installed_plugins
-from .installed_plugins import reader_of
+from .installed_plugins import finding_of, reader_of
 
 _LOCK_FILE = "the lock file"
 
@@ -41,7 +42,7 @@ class CiPluginInfoOperation:
 
     def __init__(self, task: Task, options: CiPluginInfoOptions) -> None:
         self._task = task
-        self._file = options.lock_file
+        self._file, self._required = options.lock_file, options.required
         self._writes = options.lock == "write"
         self._wanted: installed_plugins.Baseline = {}
         self._unwanted: dict[str, str] = {}
@@ -80,6 +81,29 @@ class CiPluginInfoOperation:
         if before == after:
             return unchanged(values, state=before)
         return Plan(before, after, "update" if exists else "create", result=values)
+
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
+        """Return the findings of the plugins in the baseline or the lock file."""
+        required = self._required or ()
+        if not isinstance(required, Mapping):
+            required = {entry["name"]: entry.get("version") for entry in required}
+        found = {}
+        for name in values["missing"]:
+            after = {"version": required[name] or "any"} if name in required else None
+            found[name] = Finding(name, "plugin", "create", after=after)
+        for plugin in (*values["outdated"], *values["newer"]):
+            versions = plugin["installed"], plugin["required"]
+            found[plugin["name"]] = finding_of(plugin["name"], "updated", *versions)
+        for name in values["inactive"]:
+            found.setdefault(name, finding_of(name, "enabled", None, None))
+        for plugin in values["unwanted"]:
+            action = "removed" if plugin["state"] == "absent" else "disabled"
+            found[plugin["name"]] = finding_of(plugin["name"], action, plugin["installed"], None)
+        for name in values["extra"]:
+            text = "it is not in the lock file"
+            found[name] = Finding(name, "plugin", "delete", text=text)
+        names = required if self._file is None else [row["short_name"] for row in values["plugins"]]
+        return [*found.values(), *(Finding(n, "plugin") for n in names if n not in found)]
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         if self._file is None:

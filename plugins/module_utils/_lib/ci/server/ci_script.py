@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid
 from ...core.files import read_text
+from ...core.finding import Finding, sides
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
@@ -91,6 +92,12 @@ class CiScriptOperation:
                 if _is_true(self._run(purpose, self._unless, only_reads=True)):
                     return {**_NOTHING, "changed": True}
             raise
+
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
+        """Return the finding of the script, which is named after the task."""
+        if not values["changed"]:
+            return [Finding(kind="script")]
+        return [Finding("", "script", "update", *sides(values), "would change something")]
 
     def _values(self, end: ScriptEnd) -> dict[str, Any]:
         """Return the values for the result.

@@ -21,6 +21,7 @@ from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from ...core.errors import excerpt, invalid
+from ...core.finding import Finding
 from ...core.http.transport import Transport
 from ...core.json_text import as_text, json_objects
 from ...core.module.task import Task
@@ -369,6 +370,27 @@ def not_in_lock(plugins: Iterable[Plugin], baseline: Baseline) -> dict[str, Any]
             entry = {"name": plugin.short_name, "installed": plugin.version, "required": locked}
             newer.append(entry)
     return {"extra": extra, "newer": newer}
+
+
+def finding_of(name: str, action: str, before: Any, after: Any) -> Finding:
+    """Return the finding of a plugin.
+
+    :param action: value of `action` in the return value `plugins` of `ci_plugin`
+    :param before: version before the task
+    """
+    was, will = {"version": before}, {"version": after}
+    if action == "installed":
+        return Finding(name, "plugin", "create", after=will)
+    if action == "updated":
+        text = f"is {before}, but should be {after}"
+        return Finding(name, "plugin", "update", was, will, text)
+    if action == "removed":
+        return Finding(name, "plugin", "delete", was)
+    if action not in ("enabled", "disabled"):
+        return Finding(name, "plugin")
+    enabled = action == "enabled"
+    text = "disabled or not loaded" if enabled else "enabled, but should be disabled"
+    return Finding(name, "plugin", "update", {"enabled": not enabled}, {"enabled": enabled}, text)
 
 
 def least_version(version: str | None, option: str) -> str | None:

@@ -19,6 +19,7 @@ from typing import Any
 from ansible.module_utils.ansible_release import __version__
 from ansible.module_utils.basic import AnsibleModule
 
+from .. import finding
 from .sealing import ARGUMENT
 
 INTERNAL_PREFIX = "_ansible_"
@@ -46,6 +47,8 @@ class HookedModule(AnsibleModule):
     checked = False
     #: The sealed plan that the action passes, see `core/module/sealing.py`.
     sealed: Mapping[str, Any] | None = None
+    #: Whether the result is to contain findings.
+    reports = False
     _ready = False
     _logs_invocation = False
 
@@ -60,6 +63,7 @@ class HookedModule(AnsibleModule):
     def _load_params(self) -> None:
         super()._load_params()
         self.sealed = self.params.pop(ARGUMENT, None)
+        self.reports = bool(self.params.pop(finding.ARGUMENT, False)) or self.sealed is not None
         internal = {
             name: value for name, value in self.params.items() if name.startswith(INTERNAL_PREFIX)
         }

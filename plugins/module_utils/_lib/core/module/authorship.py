@@ -41,7 +41,10 @@ class Attributed(Protocol):
     """An operation that can read who changed its objects last."""
 
     def authors(self, plan: Plan) -> Sequence[Author]:
-        """Return the author of each changed object, in the order of the return value."""
+        """Return the author of each change, in the order of `parts`.
+
+        Without `parts`, of each object that differs, in the order of its findings.
+        """
 
 
 def author(by: Any, at: Any = None) -> Author:

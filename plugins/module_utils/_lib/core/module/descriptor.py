@@ -89,6 +89,17 @@ class Descriptor(NamedTuple):
             fields += field is not None
         return text if fields else self.name
 
+    def name_of_task(self, options: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+        """Return the name of the only object of a task, "" without any of its values.
+
+        :param options: all options of the task
+        :param values: the return values
+        """
+        returned = values.get(self.kind)
+        named = {**returned} if isinstance(returned, Mapping) else {}
+        named |= {name: value for name, value in options.items() if value is not None}
+        return self.name_of(named) or str(named.get("page_id") or named.get("issue") or "")
+
     @property
     def is_planned(self) -> bool:
         """Return whether a sealed plan lists the changes of the module.

@@ -19,6 +19,7 @@ from .. import json_text
 from ..connection.options import argument_spec, resolve
 from ..connection.service import Service
 from ..errors import ToolchainError, invalid, printable
+from ..finding import RETURNED, ReportingFailure
 from ..http.connections import REQUESTS_MISSING
 from ..http.messages import Accounting
 from ..plan import Operation, Plan, Predicting, Preflight
@@ -138,30 +139,41 @@ def run(options: type, operation: OperationType) -> None:
     kind: Any = type("_Module", (_LintedModule, current), {}) if is_linted else _Module
     module: _Module = kind(_spec(service, options), **typed_options.constraints(options))
     task = None if service is None else _task(service, module)
+    planner = _Planner(module, operation, task)
     failed: ToolchainError | None = None
     try:
-        parsed: Any = typed_options.parse(options, module.params)
-        planned = _planned(_Planner(module, operation, parsed, task))
-        prepared, plan, sealing = planned
+        planner.options = typed_options.parse(options, module.params)
+        prepared, plan, sealing = _planned(planner)
         asked = (module.sealed or {}).get("who") and module.check_mode and plan.changed
-        authors: dict[str, Any] = {}
-        if asked and isinstance(prepared, Attributed):
-            authors["plan_authors"] = [list(author) for author in prepared.authors(plan)]
+        attributed = asked and isinstance(prepared, Attributed)
+        authors = prepared.authors(plan) if attributed else ()
         applied = prepared.apply(plan) if _must_apply(prepared, plan, module.check_mode) else {}
         if module.check_mode and plan.changed and isinstance(prepared, Predicting):
             prepared.predict(plan)
         values = _values(plan, applied, module.with_diff)
-        if sealing is not None:
-            reported = {"plan_digests": sealing.objects, "plan_skipped": sealing.skipped}
-            values |= {name: value for name, value in reported.items() if value}
-        values |= authors
+        if module.reports:
+            from . import reported  # few runs are reported
+
+            secrets = {*module.no_log_values, *hidden.forms}
+            found = reported.findings_of(prepared, plan, values, module.params, secrets)
+            kind = operation.descriptor.kind
+            values[RETURNED] = reported.rows(found, kind, sealing, authors)
+        if sealing is not None and sealing.skipped:
+            values["plan_skipped"] = sealing.skipped
     except ToolchainError as error:
         failed = error
     finally:
         if task is not None:
             task.locks.release()
     if failed is not None:
-        module.fail_json(**(_failure(failed) if task is None else task.failure(failed)))
+        values = _failure(failed) if task is None else task.failure(failed)
+        if module.reports and isinstance(planner.prepared, ReportingFailure):
+            known = planner.prepared.findings_of_failure(values)
+            if known:
+                from . import reported
+
+                values[RETURNED] = reported.rows(known, operation.descriptor.kind)
+        module.fail_json(**values)
     if task is not None and task.accounting.acknowledged:
         task.predictions.clear()
     module.exit_json(**values, http=(task.accounting if task else Accounting()).as_dict())
@@ -173,16 +185,18 @@ class _Planned(NamedTuple):
     sealing: Sealing | None
 
 
-class _Planner(NamedTuple):
+class _Planner:
     """Plans the task of a module. Each plan has an operation of its own, which reads again."""
 
-    module: _Module
-    operation: OperationType
-    options: Any
-    task: Task | None
+    def __init__(self, module: _Module, operation: OperationType, task: Task | None) -> None:
+        self.module, self.operation, self.task = module, operation, task
+        self.options: Any = None
+        #: The operation that was prepared last.
+        self.prepared: Any = None
 
     def prepare(self) -> Any:
-        return self.operation(self.task, self.options)
+        self.prepared = self.operation(self.task, self.options)
+        return self.prepared
 
     def plan(self, prepared: Any) -> _Planned:
         plan, module = prepared.plan(), self.module

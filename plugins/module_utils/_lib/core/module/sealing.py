@@ -52,6 +52,19 @@ class PlannedChange(NamedTuple):
     follows: bool = False
 
 
+class SealedChange(NamedTuple):
+    """A change with its digest.
+
+    :param name: name of the object in reports
+    :param is_part: whether the task has several changes, each of an object
+    """
+
+    digest: str
+    kind: str
+    name: str
+    is_part: bool
+
+
 @runtime_checkable
 class Divisible(Protocol):
     """An operation with independent changes, some of which can be skipped."""
@@ -93,10 +106,8 @@ class Sealing:
         self._skips = argument.get("rest") == "skip"
         self._place, self._secrets = list(place), frozenset(secrets)
         self._is_private = is_private
-        #: Digests of the changes, in the order of the changes.
-        self.digests: list[str] = []
-        #: `kind` and `name` of each object in reports, with the `digests` of its changes.
-        self.objects: list[dict[str, Any]] = []
+        #: The changes of the plan, without those that are skipped.
+        self.changes: list[SealedChange] = []
         #: Names of the skipped changes.
         self.skipped: list[str] = []
 
@@ -111,25 +122,28 @@ class Sealing:
         if not plan.changed or (descriptor is not None and not descriptor.is_planned):
             return plan
         parts = _parts(operation, plan, wanted, descriptor)
-        self.digests = [self._digest(part) for part in parts]
-        self.objects = _objects(parts, self.digests)
+        digests = [self._digest(part) for part in parts]
+        is_part = isinstance(operation, Divisible)
+        self.changes = [
+            SealedChange(digest, part.kind, part.group or part.name, is_part)
+            for part, digest in zip(parts, digests, strict=True)
+        ]
         if check_mode or self._may_write is None:
             return plan
-        skipped = [n for n, digest in enumerate(self.digests) if digest not in self._may_write]
-        unknown = [
-            n for n in skipped if self.digests[n] not in self._ignored and not parts[n].follows
-        ]
+        skipped = [n for n, digest in enumerate(digests) if digest not in self._may_write]
+        unknown = [n for n in skipped if digests[n] not in self._ignored and not parts[n].follows]
         if unknown and not self._skips:
             raise _conflict([parts[n].name for n in unknown])
         if isinstance(operation, Divisible):
             plan = operation.leave_out(plan, skipped)
-            left = set(map(self._digest, operation.parts(plan))) if skipped else set(self.digests)
-            named = zip(parts, self.digests, strict=True)
+            left = set(map(self._digest, operation.parts(plan))) if skipped else set(digests)
+            named = zip(parts, digests, strict=True)
             self.skipped = [part.name for part, digest in named if digest not in left]
+            self.changes = [change for change in self.changes if change.digest in left]
             return plan
         if not skipped:
             return plan
-        self.skipped = [parts[0].name]
+        self.skipped, self.changes = [parts[0].name], []
         return replace(plan, after=plan.before, action="none", changes=(), make_diff=None)
 
     def _digest(self, part: PlannedChange) -> str:
@@ -154,22 +168,6 @@ def _parts(
     # with the options, because the diffs of different objects or actions may be equal
     name = descriptor.name_of(_options(wanted)) if descriptor else ""
     return [PlannedChange(name, wanted, [plan.action, before], [after, _plain(wanted)])]
-
-
-def _objects(parts: Sequence[PlannedChange], digests: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the objects of the changes, with their digests. A group is one object."""
-    found: list[dict[str, Any]] = []
-    groups: dict[tuple[str, str], list[str]] = {}
-    for part, digest in zip(parts, digests, strict=True):
-        own = groups.get((part.kind, part.group)) if part.group else None
-        if own is not None:
-            own.append(digest)
-            continue
-        own = [digest]
-        found.append({"kind": part.kind, "name": part.group or part.name, "digests": own})
-        if part.group:
-            groups[part.kind, part.group] = own
-    return found
 
 
 def _options(wanted: Any) -> dict[str, Any]:

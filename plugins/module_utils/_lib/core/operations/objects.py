@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from ..concurrency import spread
 from ..errors import ToolchainError, combined, invalid, single_line
+from ..finding import Finding, of_row
 from ..module.authorship import UNKNOWN, Author, authors_of
 from ..module.diffs import shown_change
 from ..module.sealing import PlannedChange
@@ -340,6 +341,15 @@ class Objects(Generic[Entry, State]):
     def authors(self, plan: Plan) -> Sequence[Author]:
         """Return the authors of the objects that differ."""
         return authors_of(self._kind.author, _changed(plan.data))
+
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding] | None:
+        """Return the findings of the objects in the list, `None` for a task with one object."""
+        return self.findings_of_failure(values) if self.rows in values else None
+
+    def findings_of_failure(self, values: Mapping[str, Any]) -> list[Finding]:
+        """Return the findings of the objects in the list, if the task could plan them."""
+        rows = values.get(self.rows, ())
+        return [of_row(row, row["name"]) for row in rows]
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Return the plan without the changes at the given indexes of `parts`."""

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from ...core import address
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.finding import Finding
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.sealing import PlannedChange
 from ...core.module.task import Task
@@ -160,13 +161,24 @@ class BuildRetentionOperation:
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return a change for each discarded build, for a sealed plan."""
-        project = self._options.project
-        name = f"{project}:{self._name}" if project else self._name
         artifacts = {"delete_artifacts": self._options.delete_artifacts}
         return [
-            PlannedChange(f"{name}/{run.number}", None, {"started": run.started, **artifacts}, None)
+            PlannedChange(
+                self._build(run.number), None, {"started": run.started, **artifacts}, None
+            )
             for run in plan.data.leaving
         ]
+
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
+        """Return a finding for each build."""
+        why = "too old or too many"
+        gone = [Finding(self._build(n), "build", "delete", text=why) for n in values["discarded"]]
+        return [*gone, *(Finding(self._build(number), "build") for number in values["kept"])]
+
+    def _build(self, number: str) -> str:
+        """Return the name of a build in reports and sealed plans."""
+        project = f"{self._options.project}:" if self._options.project else ""
+        return f"{project}{self._name}/{number}"
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Return the plan without the builds at these positions in `parts()`.

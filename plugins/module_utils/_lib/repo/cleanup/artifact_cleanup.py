@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid
+from ...core.finding import Finding
 from ...core.globs import hint
 from ...core.json_text import member
 from ...core.module.authorship import Author, author, authors_of
@@ -44,6 +45,8 @@ from .rules import (
 
 #: Maximum number of paths in an error message.
 _NAMED = 3
+#: Maximum number of deleted items that a report names.
+_MAX_FINDINGS = 1000
 
 
 @dataclass
@@ -125,6 +128,25 @@ class ArtifactCleanupOperation:
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return a change for each deletion, for a sealed plan."""
         return [PlannedChange(verdict.name, None, _state(verdict), None) for verdict in plan.data]
+
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
+        """Return a finding for each item.
+
+        If there are more than a thousand deletions, the last finding has the number of the others.
+        """
+
+        def name(row: Mapping[str, Any]) -> str:
+            return f"{row['repo']}/{row['path']}"
+
+        deleted = values["deleted"]
+        found = []
+        for row in deleted[:_MAX_FINDINGS]:
+            before = {key: row.get(key) for key in ("size", "created")}
+            found.append(Finding(name(row), "item", "delete", before, text=row["reason"]))
+        more = len(deleted) - _MAX_FINDINGS
+        if more > 0:
+            found.append(Finding(f"{more} more", "item", "delete", {"count": more}))
+        return [*found, *(Finding(name(row), "item") for row in values["kept"])]
 
     def authors(self, plan: Plan) -> list[Author]:
         """Return who modified the items last."""

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 from ...core import address
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
+from ...core.finding import Finding
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.rules import Rule
 from ...core.module.sealing import PlannedChange
@@ -130,7 +131,7 @@ class ArtifactTrashOperation:
     descriptor: ClassVar = Descriptor(SERVICE, {"clean": writes("admin"), "empty": writes("admin")})
 
     def __init__(self, task: Task, options: ArtifactTrashOptions) -> None:
-        self._state, self._warn = options.state, task.warn
+        self._options, self._state, self._warn = options, options.state, task.warn
         self._client = RepoClient(task, connections=_PARALLEL)
         self._repo = self._path = ""
         if options.project is not None:
@@ -175,6 +176,15 @@ class ArtifactTrashOperation:
         """Return a change for each removed item, for a sealed plan."""
         state: _TrashState = plan.data
         return state.parts()
+
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
+        """Return a finding for each repository with items in the trash, or for the path."""
+        place = join(self._options.repo or "", self._options.path) or self._state
+        if not values["changed"]:
+            return [Finding(place, "trash")]
+        why = "the trash contains items from it"
+        going = plan.data.going if self._state == "empty" else [place]
+        return [Finding(one, "trash", "delete", text=why) for one in going]
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Return the plan without the removals at these positions in `parts()`."""

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.finding import Finding, of_row
 from ...core.globs import Patterns
 from ...core.json_text import json_objects
 from ...core.module.descriptor import Descriptor, writes
@@ -132,6 +133,9 @@ class ArtifactDeployOperation:
     def predict(self, plan: Plan) -> None:
         if isinstance(self._operation, Predicting):
             self._operation.predict(plan)
+
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
+        return [of_row(row, self.descriptor.name_of(row)) for row in values["artifacts"]]
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         return self._operation.apply(plan)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.finding import Finding, of_row
 from ...core.globs import Patterns, has_wildcards
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
@@ -324,6 +325,9 @@ class ArtifactCopyOperation:
     def predict(self, plan: Plan) -> None:
         for each in plan.data[1]:
             listing.predict(self._client, each.repo, each.target, each.file.stored)
+
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
+        return [of_row(row, self.descriptor.name_of(row)) for row in values["artifacts"]]
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         route: Route

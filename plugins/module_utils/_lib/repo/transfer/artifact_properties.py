@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
+from ...core.finding import Finding, of_row
 from ...core.globs import Patterns
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
@@ -247,6 +248,9 @@ class ArtifactPropertiesOperation:
     def predict(self, plan: Plan) -> None:
         for marked in _differing(plan.data):
             properties.predict(self._client, marked.repo, marked.path, marked.after or {})
+
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
+        return [of_row(row, self.descriptor.name_of(row)) for row in values["artifacts"]]
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         if self._paths is None:

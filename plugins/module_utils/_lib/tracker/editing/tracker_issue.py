@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar
 from ...core.address import path
 from ...core.concurrency import first_alone, spread
 from ...core.errors import ToolchainError, invalid, quoted
+from ...core.finding import Finding, of_row
 from ...core.http.messages import back_off, expected, json_or_none
 from ...core.json_text import member
 from ...core.module.authorship import UNKNOWN, Author, author, authors_of, last_of
@@ -457,6 +458,9 @@ class TrackerIssueOperation:
 
         needs = [name for part in parts.all for name in part.needs]
         return PlannedIssue(None, "created", (*changes, *later), needs=needs, create=create)
+
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
+        return [of_row(row, row["key"] or "") for row in values["issues"]]
 
     def authors(self, plan: Plan) -> list[Author]:
         """Return the author of the newest entry in the history of each issue that differs."""

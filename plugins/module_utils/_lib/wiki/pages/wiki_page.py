@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.finding import Finding
 from ...core.http.messages import Accounting
 from ...core.module.authorship import Author
 from ...core.module.descriptor import Descriptor, writes
@@ -210,6 +211,9 @@ class WikiPageOperation(Objects[PageOptions, Page]):
         self._pages = PageKind(task, pages, options.parallel, listed=listed)
         super().__init__(self._pages, pages, listed=listed)
 
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> None:
+        """Return `None`: the pages of a task are one object in reports."""
+
     def plan(self) -> Plan:
         with self._pages.ordered_warnings():
             return super().plan()
@@ -217,6 +221,9 @@ class WikiPageOperation(Objects[PageOptions, Page]):
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         with self._pages.ordered_warnings():
             return super().apply(plan)
+
+    def findings_of_failure(self, values: Mapping[str, Any]) -> list[Finding]:
+        return []
 
     def _failure(self, items: Sequence[Item[PageOptions, Page]]) -> ToolchainError | None:
         failure = super()._failure(items)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from ...core.address import require_segment
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, listed, shorten
+from ...core.finding import Finding, of_row
 from ...core.json_text import member
 from ...core.module.authorship import Author
 from ...core.module.descriptor import Descriptor, writes
@@ -307,6 +308,25 @@ class WikiTreeOperation:
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the changes of pages for a sealed plan."""
         return [page_plan.part(self._options.space) for page_plan in plan.data.changed]
+
+    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
+        """Return a finding for each page of the tree, and for each page without a file."""
+        why = ", because no file of its tree describes it"
+        cure = "; prune of the tree deletes it" if self._options.mark else ""
+        return [
+            *self.findings_of_failure(values),
+            *(
+                Finding(self._name(page["title"]), unmanaged=f"{why}{cure}")
+                for page in values["without_file"]
+            ),
+        ]
+
+    def findings_of_failure(self, values: Mapping[str, Any]) -> list[Finding]:
+        return [of_row(row, self._name(row["title"] or "")) for row in values.get("pages", ())]
+
+    def _name(self, title: str) -> str:
+        """Return the name of a page in reports."""
+        return self.descriptor.name_of({"space": self._options.space, "title": title})
 
     def authors(self, plan: Plan) -> list[Author]:
         """Return who saved the pages last."""
