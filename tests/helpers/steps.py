@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import run_folder
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import finding
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
+    ansible_internals,
+    run_folder,
+)
 from sandbox.client import Sandbox
 from tests.helpers import connections, forked, openapi, playbook
 from tests.helpers.cases import CASES, connection_options, seed, settings
@@ -168,7 +170,7 @@ def _play_of(name: str, steps: Sequence[Step], sandbox: Sandbox, flavour: str) -
     tasks = [
         playbook.task(
             module,
-            {**step.arguments, finding.ARGUMENT: True},
+            {**step.arguments, ansible_internals.REPORTS: True},
             step.name,
             check_mode=step.check,
             diff=True,

@@ -24,11 +24,12 @@ from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.utils.display import Display
 
-from ...module_utils._lib.core import finding
 from ...module_utils._lib.core.connection import short_lived
 from ...module_utils._lib.core.errors import ToolchainError, printable
+from ...module_utils._lib.core.finding import RETURNED
 from ...module_utils._lib.core.http.messages import Accounting
 from ...module_utils._lib.core.module import run_folder, server_values
+from ...module_utils._lib.core.module.ansible_internals import REPORTS
 from ...module_utils._lib.core.module.input_check import require_whole_characters
 from ...module_utils._lib.core.module.sealing import ARGUMENT
 from ...module_utils._lib.core.progress import progress_to
@@ -84,7 +85,7 @@ class Action(ansible_internals.HookedAction):
             self.worker_module = self.module
         result = self.run_module(task_vars)
         if self._is_not_built(result, task_vars or {}):
-            for name in ("exception", finding.RETURNED):
+            for name in ("exception", RETURNED):
                 result.pop(name, None)
             result.update(self._as_not_built(result))
         if self.task.no_log:
@@ -218,7 +219,7 @@ class Action(ansible_internals.HookedAction):
         if self.service is not None and task_vars.get(SEALED):
             arguments[ARGUMENT] = _sealed_of(task_vars[SEALED])
         if switch.is_on() or task_vars.get("ansible_role_name") in _COMPARING_ROLES:
-            arguments[finding.ARGUMENT] = True
+            arguments[REPORTS] = True
         return arguments, {**task_vars, **switch.variables()}
 
     def executed(

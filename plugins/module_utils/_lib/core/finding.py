@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from . import json_text
 from .plan import Action, Plan
 
-#: Name of the argument with which the action asks for findings, and of the return value.
-ARGUMENT, RETURNED = "_toolchain_findings", "findings"
+#: Name of the return value with the findings.
+RETURNED = "findings"
 
 #: What `action` in return values that list objects means. All other words mean an update.
 _ACTIONS: Mapping[str, Action] = {

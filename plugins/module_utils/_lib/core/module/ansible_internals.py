@@ -19,10 +19,11 @@ from typing import Any
 from ansible.module_utils.ansible_release import __version__
 from ansible.module_utils.basic import AnsibleModule
 
-from .. import finding
 from .sealing import ARGUMENT
 
 INTERNAL_PREFIX = "_ansible_"
+#: Name of the argument with which the action asks for findings.
+REPORTS = "_toolchain_findings"
 _VERSION = tuple(int(part) for part in __version__.split(".")[:2])
 #: Whether `AnsibleModule` masks its result. From ansible-core 2.22 on, the controller masks it, but
 #: only the exact values of `no_log` options.
@@ -63,7 +64,7 @@ class HookedModule(AnsibleModule):
     def _load_params(self) -> None:
         super()._load_params()
         self.sealed = self.params.pop(ARGUMENT, None)
-        self.reports = bool(self.params.pop(finding.ARGUMENT, False)) or self.sealed is not None
+        self.reports = bool(self.params.pop(REPORTS, False)) or self.sealed is not None
         internal = {
             name: value for name, value in self.params.items() if name.startswith(INTERNAL_PREFIX)
         }

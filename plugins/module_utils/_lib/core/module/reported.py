@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..finding import Finding, Reporting, sides
+from ..finding import RETURNED, Finding, Reporting, ReportingFailure, sides
 from ..plan import Action, Plan
 from .authorship import Author
 from .descriptor import Descriptor
@@ -32,6 +32,14 @@ def findings_of(
         return found
     descriptor: Descriptor = operation.descriptor
     return [_single(descriptor, values, options, secrets)] if descriptor.kind else []
+
+
+def of_failure(operation: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the return value with the findings of a failed task, if it knows its objects."""
+    if not isinstance(operation, ReportingFailure):
+        return {}
+    found = operation.findings_of_failure(values)
+    return {RETURNED: rows(found, operation.descriptor.kind)} if found else {}
 
 
 def _single(

@@ -19,7 +19,6 @@ from .. import json_text
 from ..connection.options import argument_spec, resolve
 from ..connection.service import Service
 from ..errors import ToolchainError, invalid, printable
-from ..finding import RETURNED, ReportingFailure
 from ..http.connections import REQUESTS_MISSING
 from ..http.messages import Accounting
 from ..plan import Operation, Plan, Predicting, Preflight
@@ -157,7 +156,7 @@ def run(options: type, operation: OperationType) -> None:
             secrets = {*module.no_log_values, *hidden.forms}
             found = reported.findings_of(prepared, plan, values, module.params, secrets)
             kind = operation.descriptor.kind
-            values[RETURNED] = reported.rows(found, kind, sealing, authors)
+            values[reported.RETURNED] = reported.rows(found, kind, sealing, authors)
         if sealing is not None and sealing.skipped:
             values["plan_skipped"] = sealing.skipped
     except ToolchainError as error:
@@ -167,12 +166,10 @@ def run(options: type, operation: OperationType) -> None:
             task.locks.release()
     if failed is not None:
         values = _failure(failed) if task is None else task.failure(failed)
-        if module.reports and isinstance(planner.prepared, ReportingFailure):
-            known = planner.prepared.findings_of_failure(values)
-            if known:
-                from . import reported
+        if module.reports:
+            from . import reported
 
-                values[RETURNED] = reported.rows(known, operation.descriptor.kind)
+            values |= reported.of_failure(planner.prepared, values)
         module.fail_json(**values)
     if task is not None and task.accounting.acknowledged:
         task.predictions.clear()

@@ -10,17 +10,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from ..concurrency import spread
 from ..errors import ToolchainError, combined, invalid, single_line
-from ..finding import Finding, of_row
 from ..module.authorship import UNKNOWN, Author, authors_of
 from ..module.diffs import shown_change
 from ..module.sealing import PlannedChange
 from ..module.task import Task
 from ..plan import Plan, unchanged
 from ..verification import DOING, differing, not_taken, unsaved
+
+if TYPE_CHECKING:
+    from ..finding import Finding
 
 Entry = TypeVar("Entry")
 State = TypeVar("State")
@@ -348,6 +350,8 @@ class Objects(Generic[Entry, State]):
 
     def findings_of_failure(self, values: Mapping[str, Any]) -> list[Finding]:
         """Return the findings of the objects in the list, if the task could plan them."""
+        from ..finding import of_row  # few runs are reported
+
         rows = values.get(self.rows, ())
         return [of_row(row, row["name"]) for row in rows]
 
