@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Test the differences of urllib3 before 2, simulated on the installed version: `requests` accepts
-both.
+both; and of `requests` before 2.32, which finds pools by another method.
 
 The old version lacks newer names of errors, accepts a truncated body as complete, and compares the
 host of a certificate itself.
@@ -12,6 +12,7 @@ import socket
 from typing import Any
 
 import pytest
+import requests
 import urllib3
 from urllib3.util.ssl_match_hostname import CertificateError
 
@@ -24,6 +25,13 @@ from tests.unit.stub import Reply, Stub, transport_to
 @pytest.fixture(autouse=True)
 def old_urllib3(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(urllib3.exceptions, "NameResolutionError", raising=False)
+
+
+@pytest.mark.filterwarnings("ignore:.*get_connection:DeprecationWarning")
+def test_old_requests_finds_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(requests.adapters.HTTPAdapter, "get_connection_with_tls_context")
+    with Stub(Reply(body=b"x")) as stub:
+        assert transport_to(stub.url).read("reading", "x").text == "x"
 
 
 def test_refused_connection_is_a_network_error() -> None:

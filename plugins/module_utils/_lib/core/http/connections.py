@@ -300,7 +300,11 @@ class DeadlineAdapter(HTTPAdapter):
         target, last = usual_target(url), self.last
         address = url if target else prepared_url(url)
         if last[0] != there:
-            pool = self.get_connection_with_tls_context(_prepared(address), verify, proxies, cert)
+            if hasattr(self, "get_connection_with_tls_context"):
+                request = _prepared(address)
+                pool: Any = self.get_connection_with_tls_context(request, verify, proxies, cert)
+            else:  # requests before 2.32
+                pool = self.get_connection(address, proxies)
             self.cert_verify(pool, address, verify, cert)
             last = self.last = there, pool
         if proxies or not target:
