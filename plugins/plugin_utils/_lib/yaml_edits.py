@@ -388,7 +388,7 @@ class _Edits:
             while start > 0 and self.text[start - 1] in " \n" and not prefix:
                 start -= 1
         else:
-            is_block = isinstance(new, str) and _is_block(node, new)
+            is_block = isinstance(new, str) and (style in ("|", ">") or "\n" in new)
             text = self._scalar_block(new, indent) if is_block else self._scalar(new, style)
             # a list need not be indented, other values below their key must be
             fits = "\n" not in text and new and node.start_mark.column > indent
@@ -556,10 +556,6 @@ def _both(kind: type, one: Any, two: Any) -> bool:
 
 def _is_flow(node: Any) -> bool:
     return isinstance(node, yaml.CollectionNode) and bool(node.flow_style)
-
-
-def _is_block(node: Any, new: str) -> bool:
-    return getattr(node, "style", None) in ("|", ">") or "\n" in new
 
 
 def _nodes(node: Any) -> Iterator[Any]:

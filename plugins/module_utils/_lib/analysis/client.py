@@ -110,7 +110,11 @@ class Call:
         """Return the form fields of the request, except the login."""
         more = self.optional if with_optional else self.otherwise or {}
         values = {**self.parameters, **more}
-        return {"action": self.action, **{name: _plain(value) for name, value in values.items()}}
+        plain = {
+            name: comma_list(map(str, value)) if isinstance(value, (list, tuple)) else value
+            for name, value in values.items()
+        }
+        return {"action": self.action, **plain}
 
 
 def comma_list(values: Iterable[str]) -> str:
@@ -118,10 +122,6 @@ def comma_list(values: Iterable[str]) -> str:
     server documents for the users of a group [analysis-9].
     """
     return ",".join(value.replace("\\", "\\\\").replace(",", "\\,") for value in values)
-
-
-def _plain(value: Any) -> Any:
-    return comma_list(map(str, value)) if isinstance(value, (list, tuple)) else value
 
 
 class AnalysisClient:

@@ -64,6 +64,7 @@ def html(
         " base-uri 'none'; form-action 'none'"
     )
     sentence, approval = contents.sentence(), contents.approval()
+    hosts = contents.hosts
     # the characters of HTML tags and comments are escaped
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), default=str)
     for sign in "<>&":
@@ -78,7 +79,7 @@ def html(
         "mode": "nothing was changed (check mode)"
         if contents.check
         else "what differed was changed",
-        "hosts": escape(_shown(contents.hosts)),
+        "hosts": escape(", ".join(hosts) if len(hosts) <= 3 else f"{len(hosts)} hosts"),
         "approval": f"<p>{escape(approval)}</p>" if approval else "",
         "totals": escape(contents.totals()),
         "heading": "Differences" if contents.check else "Changes",
@@ -167,7 +168,3 @@ def _row(row: Row, named: Mapping[str, str]) -> str:
         tone = classes.get(name, "") if count else ""
         cells += f'<td class="number {tone}" data-title="{title}">{count:,}</td>'
     return f"<tr><td>{escape(service)}</td><td>{server}</td>{cells}</tr>"
-
-
-def _shown(hosts: list[str]) -> str:
-    return ", ".join(hosts) if len(hosts) <= 3 else f"{len(hosts)} hosts"

@@ -104,7 +104,9 @@ def _finding_lines(contents: Contents, *, values: bool) -> Iterator[Line]:
             since = record["since"] if contents.compared_with else ""
             known = ", ".join(filter(None, [since, changed_by(record)]))
             seen = f" ({known})" if known else ""
-            yield _line(_sign(record), f"{record['text']}{host}{seen}")
+            sign, colour = _sign(record)
+            text = " ".join(f"{record['text']}{host}{seen}".split())
+            yield Line(f"{sign} {text}", _colour(colour))
             if values and record["status"] == "drift":
                 yield from _values(record, check=contents.check)
         if found[MAX_OF_SERVER:]:
@@ -214,10 +216,6 @@ def _sign(finding: Object) -> tuple[str, str]:
     if finding["status"] in ("unmanaged", "unknown"):
         return _OPEN
     return _SIGNS.get(finding["action"], _SIGNS["update"])
-
-
-def _line(sign: tuple[str, str], text: str) -> Line:
-    return Line(f"{sign[0]} {' '.join(text.split())}", _colour(sign[1]))
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -242,16 +242,8 @@ class AnalysisConfigOperation:
             item.error = _skip_error(item, failed)
         kind = ConfigKind(self._task, self._client, parallel=self._parallel)
         ready = [item for item in items if item.error is None]
-        kind.write_plans(self._planned_again(kind, ready))
-        for item in items:
-            if item.error is not None:
-                failed |= _blocked_references(item)
-
-    def _planned_again(self, kind: ConfigKind, items: Sequence[PlannedObject]) -> list[Writes]:
-        """Return the writes of objects. The plan of an object is made again if this task imported
-        or renamed its project.
-        """
-        moved = [item for item in items if item.entry.project in self._changing_projects]
+        # a plan is made again if this task imported or renamed the project of the object
+        moved = [item for item in ready if item.entry.project in self._changing_projects]
         catalogue = self._catalogue()
         for item in moved:
             with item.reporting():
@@ -267,8 +259,11 @@ class AnalysisConfigOperation:
                 left = compare(item.entry, item.state)
                 refuse_impossible(item.entry, left)
                 again[item.label] = left
-        plans = [(item, again.get(item.label, item.plan)) for item in items if item.error is None]
-        return [Writes(item, (plan,)) for item, plan in plans if plan.changed]
+        plans = [(item, again.get(item.label, item.plan)) for item in ready if item.error is None]
+        kind.write_plans([Writes(item, (plan,)) for item, plan in plans if plan.changed])
+        for item in items:
+            if item.error is not None:
+                failed |= _blocked_references(item)
 
     def _catalogue(self, **known: Any) -> Catalogue:
         return Catalogue(self._client, parallel=self._parallel, **known)

@@ -80,8 +80,26 @@ class AnalysisIssueInfoOperation(ReadOnly):
             if not found.complete:
                 self._task.warn(cut(found))
             return unchanged(result)
-        self._refuse_unknown(search, found, self._thresholds)
-        return unchanged({**result, **self._gate(found, self._thresholds)})
+        thresholds = self._thresholds
+        self._refuse_unknown(search, found, thresholds)
+        quality_gate.validate(found.issues, thresholds, self._options.max_offenders)
+        offenders = quality_gate.offenders(thresholds, self._options.max_offenders)
+        counted = {
+            "thresholds": [threshold.as_dict() for threshold in thresholds],
+            "offenders": offenders,
+        }
+        complete = found.complete and found.total is not None and not found.fills_limit
+        reported = {**counted, "summary": summary, "complete": complete}
+        exceeded = ", ".join(threshold.words for threshold in thresholds if threshold.exceeded)
+        if exceeded:
+            first = "; ".join(map(quality_gate.line, offenders[:_MAX_IN_MESSAGE]))
+            raise self._failed(f"{exceeded}; the first: {first}", reported)
+        if not complete:
+            raise self._failed(
+                f"the gate cannot pass, because the result may be incomplete: {cut(found)}",
+                reported,
+            )
+        return unchanged({**result, **counted})
 
     def _refuse_unknown(
         self, search: IssueSearch, found: SearchResult, thresholds: list[quality_gate.Threshold]
@@ -111,35 +129,6 @@ class AnalysisIssueInfoOperation(ReadOnly):
                     f"{word.place} is '{word.text}', but no defect type of the project '{project}'"
                     " has this code: check its spelling"
                 )
-
-    def _gate(
-        self, found: SearchResult, thresholds: list[quality_gate.Threshold]
-    ) -> Mapping[str, Any]:
-        """Return the counts of the gate.
-
-        Raises `failed` if a count exceeds its threshold or the search result is incomplete.
-        """
-        quality_gate.validate(found.issues, thresholds, self._options.max_offenders)
-        counted = {
-            "thresholds": [threshold.as_dict() for threshold in thresholds],
-            "offenders": quality_gate.offenders(thresholds, self._options.max_offenders),
-        }
-        complete = found.complete and found.total is not None and not found.fills_limit
-        summary = found.summary if self._options.summary else None
-        reported = {**counted, "summary": summary, "complete": complete}
-        exceeded = [threshold for threshold in thresholds if threshold.exceeded]
-        if exceeded:
-            exceeded_counts = ", ".join(threshold.words for threshold in exceeded)
-            first = "; ".join(
-                quality_gate.line(offender) for offender in counted["offenders"][:_MAX_IN_MESSAGE]
-            )
-            raise self._failed(f"{exceeded_counts}; the first: {first}", reported)
-        if not complete:
-            raise self._failed(
-                f"the gate cannot pass, because the result may be incomplete: {cut(found)}",
-                reported,
-            )
-        return counted
 
     def _failed(self, reason: str, result: Mapping[str, Any]) -> ToolchainError:
         message = f"the quality gate of the project '{self._request.project}': {reason}"

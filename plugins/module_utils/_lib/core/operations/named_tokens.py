@@ -347,20 +347,38 @@ class TokenOperation:
         self._task, self._options, self._tokens = task, options, tokens
 
     def plan(self) -> Plan:
-        self._check_dest()
+        dest = self._options.dest
+        if dest is not None:  # before a token is created
+            folder = os.path.dirname(os.path.abspath(dest))
+            if not os.path.isdir(folder):
+                raise invalid(f"dest: the folder {folder} does not exist: create it first")
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise invalid(f"dest: the folder {folder} is not writable")
+            with suppress(FileNotFoundError):
+                require_replaceable(dest, os.lstat(dest))
         valid = self._read()
         before = {"tokens": [token.shown() for token in valid]}
         present = self._options.state == "present"
         # the valid token that is kept; `None` if a new token must be created
         used = self._usable(valid) if present else None
-        is_lost = self._options.dest is None and not self._options.return_value
+        is_lost = dest is None and not self._options.return_value
         if present and used is None and is_lost:
             # nobody would get the secret of a new token, which is shown once
             raise invalid(
                 f"a token '{self._options.name}' would be created: set dest to the file for its"
                 " secret, or return_value: true to return it, together with no_log"
             )
-        revoked = self._revoked(valid, used)
+        revoked: list[Token] = []
+        if not present or self._options.revoke_older:
+            in_use = set(self._options.in_use or ())
+            older = [token for token in valid if token != used and token.id not in in_use]
+            for token in older:
+                if self._tokens.logs_in(token):
+                    self._task.warn(
+                        f"the token {token.id} was not revoked, because the task is logged in with"
+                        " it: revoke it with another login"
+                    )
+            revoked = [token for token in older if not self._tokens.logs_in(token)]
         unknown = {"id": None, "name": self._options.name, "created": None, "expires": None}
         newest = used.shown() if used else unknown if present else None
         stay = [token.shown() for token in valid if token not in revoked]
@@ -375,19 +393,6 @@ class TokenOperation:
     def _read(self) -> list[Token]:
         """Return the valid tokens with the name, newest first."""
         return self._tokens.valid()
-
-    def _check_dest(self) -> None:
-        """Raise `invalid` if `dest` cannot be written, before a token is created."""
-        path = self._options.dest
-        if path is None:
-            return
-        folder = os.path.dirname(os.path.abspath(path))
-        if not os.path.isdir(folder):
-            raise invalid(f"dest: the folder {folder} does not exist: create it first")
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise invalid(f"dest: the folder {folder} is not writable")
-        with suppress(FileNotFoundError):
-            require_replaceable(path, os.lstat(path))
 
     def _usable(self, valid: list[Token]) -> Token | None:
         """Return the newest token, or `None` if it expires too soon or the file `dest` is missing.
@@ -409,20 +414,6 @@ class TokenOperation:
 
     def _is_good(self, token: Token) -> bool:
         return token.is_good_for(self._options.margin, self._tokens.now())
-
-    def _revoked(self, valid: list[Token], newest: Token | None) -> list[Token]:
-        """Return the tokens to revoke, without the token that the task is logged in with."""
-        if self._options.state == "present" and not self._options.revoke_older:
-            return []
-        used = set(self._options.in_use or ())
-        older = [token for token in valid if token != newest and token.id not in used]
-        for token in older:
-            if self._tokens.logs_in(token):
-                self._task.warn(
-                    f"the token {token.id} was not revoked, because the task is logged in with it:"
-                    " revoke it with another login"
-                )
-        return [token for token in older if not self._tokens.logs_in(token)]
 
     # -- apply ------------------------------------------------------------------------------------
 

@@ -224,17 +224,7 @@ class ArtifactCleanupOperation:
         contained = {item.path for version in versions for item in version.items}
         self._note_left([item for item in selected if item.path not in contained])
         judged = _keep_for_newer(rule, known, judged)
-        self._warn_of_globs(rule, judged, rows, known)
-        return judged
-
-    def _warn_of_globs(
-        self,
-        rule: CleanupRule,
-        judged: Sequence[CleanupVerdict],
-        rows: Collection[Mapping[str, Any]],
-        known: Collection[str],
-    ) -> None:
-        """Warn of globs that match nothing, as `path` and `exclude` with a typo do."""
+        # globs that match nothing, as `path` and `exclude` with a typo do
         going = {path for verdict in judged if verdict.goes for path in verdict.item.paths}
         if going:
             for warning in rule.check_exclude(going, {*paths_in(rows), *known}):
@@ -243,6 +233,7 @@ class ArtifactCleanupOperation:
             note = hint(rule.path, sorted({path.rpartition("/")[0] for path in paths_in(rows)}))
             if note:
                 self._warn(f"rule {rule.number}: path: {note}")
+        return judged
 
     def _matching(self, rule: CleanupRule, known: Mapping[str, CleanupItem]) -> list[CleanupItem]:
         """Return the items that match a rule, without files that the server computes."""

@@ -56,7 +56,8 @@ def _texts(nodes: list[Node]) -> Iterator[str]:
         if isinstance(node, str):
             text += node
         elif isinstance(node, StorageElement) and node.name == "tr":
-            yield from (text, " | ".join(" ".join(_texts(cell.children)) for cell in _cells(node)))
+            cells = (cell for cell in node.elements if cell.name in _CELLS)
+            yield from (text, " | ".join(" ".join(_texts(cell.children)) for cell in cells))
             text = ""
         elif isinstance(node, StorageElement) and node.name in _LINES:
             yield text
@@ -70,10 +71,6 @@ def _texts(nodes: list[Node]) -> Iterator[str]:
             text += " ".join(inner) if any(map(str.strip, inner)) else named
             text += " " if node.name == "br" else ""
     yield text
-
-
-def _cells(row: StorageElement) -> list[StorageElement]:
-    return [cell for cell in row.elements if cell.name in _CELLS]
 
 
 def _macro(macro: StorageElement) -> str:
