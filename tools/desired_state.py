@@ -59,22 +59,6 @@ _READ_END = """\
   when: desired_state_read.variables | length > 0
   no_log: true
 """
-_FORGET = """\
-# Callbacks, fact caches and later tasks see registered results and facts.
-- name: Forget the results with secrets, and the values of the folder
-  vars:
-    desired_state_given: "{{ desired_state_read.variables | default([]) }}"
-    # the playbooks set variables of other roles, too
-    desired_state_given_to_others: "{{ desired_state_given if enforce_step is defined else [] }}"
-  ansible.builtin.set_fact: # noqa: var-naming[no-role-prefix]
-    desired_state_run: {}
-    desired_state_values: {}
-    desired_state_deletion: {results: []}
-    desired_state_deletable: {failures: []}
-    ci_baseline_runs: "{{ {} if enforce_step is defined else omit }}"
-"""
-#: Variables of other roles that may have secrets.
-_OF_OTHERS = ("analysis_config_users", "ci_baseline_scripts")
 
 
 def files() -> dict[Path, str]:
@@ -92,16 +76,13 @@ def files() -> dict[Path, str]:
         text = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
         found[FOLDER / f"{service}.schema.json"] = text
         read += [each[VARIABLE] for each in properties.values()]
-    texts = {"tasks/read.yml": _READ, "tasks/forget.yml": _FORGET, "defaults/main.yml": ""}
-    for name in sorted(read):
+    # the steps of the role take its own lists from what was read
+    others = [name for name in read if not name.startswith(f"{kinds.ROLE}_")]
+    texts = {"tasks/read.yml": _READ, "defaults/main.yml": ""}
+    for name in sorted(others):
         value = f"desired_state_values.variables.{name} | default(omit)"
         texts["tasks/read.yml"] += f'    {name}: "{{{{ {value} }}}}"\n'
     texts["tasks/read.yml"] += _READ_END
-    own = sorted(kind.variable for kind in kinds.KINDS if kind.role == kinds.ROLE)
-    for name in (*own, *_OF_OTHERS):
-        given = "desired_state_given_to_others" if name in _OF_OTHERS else "desired_state_given"
-        value = f"[] if '{name}' in {given} else omit"
-        texts["tasks/forget.yml"] += f'    {name}: "{{{{ {value} }}}}"\n'
     for name, option in role_readme.options(kinds.ROLE).items():
         if "default" in option:
             # a word needs no quotes

@@ -445,14 +445,12 @@ def test_entry_is_applied_by_its_module() -> None:
         ran.append((module, options))
         return {"changed": True}
 
-    run = replace(
-        run_of(**{f"desired_state_{name}": entries for name, entries in LISTS.items()}),
-        execute=execute,
-    )
-    applied = [
-        bookkeeping.perform("apply", run, {"entry": {"list": name, "index": index}})["applied_by"]
-        for name, index in (("jobs", 0), ("jobs", 1), ("nodes", None), ("versions", None))
-    ]
+    lists = {f"desired_state_{name}": entries for name, entries in LISTS.items()}
+    applied = []
+    for name, index in (("jobs", 0), ("jobs", 1), ("nodes", None), ("versions", None)):
+        entry = {"list": name, "index": index}
+        run = replace(run_of(**lists, desired_state_entry=entry), execute=execute)
+        applied.append(bookkeeping.perform("apply", run, {})["applied_by"])
     assert ran == [
         *(("ci_job", job) for job in JOBS[:2]),
         ("ci_node", {"entries": LISTS["nodes"]}),
@@ -521,7 +519,7 @@ def test_folder_without_a_path_is_rejected(named: Any) -> None:
         bookkeeping.perform("read_folder", run, {})
 
 
-def test_role_sets_each_variable_of_the_schemas() -> None:
+def test_role_sets_each_variable_of_other_roles() -> None:
     *_others, task = yaml.safe_load((ROOT / "roles/desired_state/tasks/read.yml").read_text())
     properties = [
         desired_schema.schema_of(file.name.partition(".")[0])["properties"]
@@ -529,7 +527,9 @@ def test_role_sets_each_variable_of_the_schemas() -> None:
     ]
     names = {one[desired_schema.VARIABLE] for each in properties for one in each.values()}
     assert task["ansible.builtin.set_fact"] == {
-        name: f"{{{{ desired_state_values.variables.{name} | default(omit) }}}}" for name in names
+        name: f"{{{{ desired_state_values.variables.{name} | default(omit) }}}}"
+        for name in names
+        if not name.startswith("desired_state_")
     }
 
 

@@ -345,8 +345,12 @@ def _is_2_19(version: str = __version__) -> bool:
     return tuple(int(number) for number in version.split(".")[:2]) >= (2, 19)
 
 
+#: `module_defaults` by task, host and module. All items of a loop run in one process.
+_DEFAULTS: dict[tuple[str, str, str], dict[str, Any]] = {}
+
+
 def module_arguments(
-    name: str, options: Mapping[str, Any], task: Any, templar: Any, omit: Any
+    name: str, options: Mapping[str, Any], task: Any, templar: Any, variables: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the options of a module with its `module_defaults`, and without those that are `omit`.
 
@@ -354,24 +358,29 @@ def module_arguments(
     would use another connection without them.
 
     :param name: full name of the module
-    :param omit: value of the variable `omit`
+    :param variables: variables of the task
     """
-    given = {key: value for key, value in options.items() if not _is_left_out(value, omit)}
     try:
-        if _is_2_19():
+        key = task_id(task), str(variables.get("inventory_hostname")), name
+        if key in _DEFAULTS:
+            pass
+        elif _is_2_19():
             defaults: Any = _imported("ansible.executor.module_common:_apply_action_arg_defaults")
-            found: dict[str, Any] = defaults(name, task, given, templar)
+            _DEFAULTS[key] = defaults(name, task, {}, templar)
         else:
             defaults = _imported("ansible.executor.module_common:get_action_args_with_defaults")
             groups = _either(_either(_either(task, "_parent"), "_play"), "_action_groups")
-            found = defaults(name, given, task.module_defaults, templar, action_groups=groups)
+            values = defaults(name, {}, task.module_defaults, templar, action_groups=groups)
+            _DEFAULTS[key] = values
     except (Missing, TypeError) as error:
         raise AnsibleError(
             f"The role desired_state does not run on ansible-core {__version__}, which applies"
             f" module_defaults in another way ({error}). Use a release of ansible-core that the"
             " collection supports."
         ) from None
-    return found
+    omit = variables.get("omit")
+    given = {name: value for name, value in options.items() if not _is_left_out(value, omit)}
+    return {**_DEFAULTS[key], **given}
 
 
 def _is_left_out(value: Any, omit: Any) -> bool:

@@ -61,7 +61,7 @@ def execute(
     task.action = name
     try:
         task.args = ansible_internals.module_arguments(
-            name, options, task, parts["templar"], variables.get("omit")
+            name, options, task, parts["templar"], variables
         )
         loader = parts["shared_loader_obj"].action_loader
         result: Result = loader.get(name, **parts).run(task_vars=variables)

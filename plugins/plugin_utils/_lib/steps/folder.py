@@ -57,27 +57,26 @@ def choose_entries(run: Run) -> Result:
     if problem:
         raise StepError(problem)
     chosen: list[dict[str, Any]] = []
+    values = run.of_folder
     for kind, folders in kinds.stages():
-        if not run.is_set(kind.variable):
+        if not values.get(kind.variable, run.is_set(kind.variable)):
             continue
         if kind.at_once:
             chosen.append({"list": kind.list, "index": None, "label": kind.title})
             continue
         noun = kinds.name_of(kind.service, kind.list)
-        for index, entry in enumerate(run.value(kind.variable, ())):
+        for index, entry in enumerate(_entries(run, kind.variable)):
             if folders is None or folders is bool(entry.get("folder")):
                 label = f"{noun} {kind.label_of(entry)}"
                 chosen.append({"list": kind.list, "index": index, "label": label})
     return {"entries": chosen}
 
 
-def apply(run: Run, entry: Mapping[str, Any]) -> Result:
-    """Run the module of a kind.
-
-    :param entry: what `choose_entries` returned for it
-    """
+def apply(run: Run) -> Result:
+    """Run the module of a kind. The item of the loop is what `choose_entries` returned for it."""
+    entry = run.variables["desired_state_entry"]
     kind = next(kind for kind in kinds.KINDS if kind.variable == f"{kinds.ROLE}_{entry['list']}")
-    given = _templated(run, kind.variable)
+    given = _entries(run, kind.variable)
     if kind.at_once:
         # what the server cannot hold is a finding, and no failure
         more = {"unsupported": "report"} if kind.reports else {}
@@ -101,10 +100,12 @@ def run_module(
     return {**run.execute(module, options), "applied_by": known}
 
 
-def _templated(run: Run, name: str) -> Any:
-    """Return the value of a variable. All tasks of a loop, which run in one process, evaluate the
-    templates in a long list only once.
+def _entries(run: Run, name: str) -> Any:
+    """Return the entries of a list: those of the folder, or those of the variable. All tasks of a
+    loop, which run in one process, evaluate the templates in a long variable only once.
     """
+    if name in (values := run.of_folder):
+        return values[name]
     raw = run.variables.get(name)
     if not isinstance(raw, list):
         return run.value(name)

@@ -83,7 +83,8 @@ def roles(run: Run, *, folder: bool = False) -> Result:
     if folder:
         _reject_internal(run, "enforce", "The playbook enforce, which drift also runs,")
     reads = folder and "desired_state_folder" in run.variables
-    described = enforcement.roles(run.variables, run.template)
+    variables = run.variables if folder else {**run.variables, **run.of_folder}
+    described = enforcement.roles(variables, run.template)
     known = None if reads and run.value("enforce_roles") in (None, []) else described
     problem = enforcement.problem(run.variables, run.template, known)
     if problem:

@@ -17,7 +17,7 @@ from ....module_utils._lib.core.times import age_of
 from .. import collection, variables
 from ..report import contents, ignored, sealed, summary, switch, task_findings, terminal, writing
 from .plans import approval_rules, found_so_far, seal_key
-from .run import LONGEST, Result, Run, StepError
+from .run import LONGEST, Result, Run, StepError, mapping
 
 _PAGE_OPTIONS = ("page_id", "space", "title", "parent_id", "section", "labels")
 
@@ -25,20 +25,21 @@ _PAGE_OPTIONS = ("page_id", "space", "title", "parent_id", "section", "labels")
 def findings(
     run: Run,
     results: Sequence[Mapping[str, Any]] = (),
-    applied: Sequence[Mapping[str, Any]] = (),
+    applied: Sequence[str] = (),
 ) -> Result:
     """Return the objects that differ, and the messages of failed results.
 
     In check mode an object that its module refuses to change is a difference, and no failure.
 
     :param results: dicts with a `module` and its `results`
-    :param applied: results of the steps `apply` and `delete`
+    :param applied: variables with the results of the steps `apply` and `delete`
     """
+    ran = [one for name in applied for one in mapping(run.variables.get(name)).get("results", ())]
     # such as that of an entry with a name that is not defined
-    failures = [one.get("msg") for one in applied if "applied_by" not in one and one.get("failed")]
+    failures = [one.get("msg") for one in ran if "applied_by" not in one and one.get("failed")]
     found = []
     rows = [(each["module"], result) for each in results for result in each["results"]]
-    known = [(one["applied_by"], one) for one in applied if "applied_by" in one]
+    known = [(one["applied_by"], one) for one in ran if "applied_by" in one]
     rows += [(by["module"], {**by["names"], **one}) for by, one in known]
     for module, values in rows:
         refused = task_findings.refused(module, values) if run.check_mode else []

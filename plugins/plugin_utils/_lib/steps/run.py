@@ -106,6 +106,15 @@ class Run:
         return writing.resolved(name, self.variables)
 
     @property
+    def of_folder(self) -> dict[str, Any]:
+        """Return the variables that the folder of the desired state sets, without those that the
+        command line overrides.
+        """
+        read = mapping(self.variables.get("desired_state_values")).get("variables") or {}
+        extra = self.origins().extra if read else {}
+        return {name: value for name, value in read.items() if name not in extra}
+
+    @property
     def report_folder(self) -> Any:
         """Return the folder in which the run writes its report, "" for no report."""
         return self.value("drift_report") or os.environ.get("TOOLCHAIN_REPORT") or ""
