@@ -52,11 +52,12 @@ _READ = """\
   no_log: true
 
 # One task sets all of them: a loop would print a line for each.
-- name: Set the variables of the folder
+# The steps of this role take its own lists from what was read.
+- name: Set the variables of other roles
   ansible.builtin.set_fact: # noqa: var-naming[no-role-prefix]
 """
 _READ_END = """\
-  when: desired_state_read.variables | length > 0
+  when: desired_state_read.variables | reject('match', 'desired_state_') | list | length > 0
   no_log: true
 """
 
