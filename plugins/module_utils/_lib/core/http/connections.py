@@ -310,7 +310,7 @@ class DeadlineAdapter(HTTPAdapter):
         if proxies or not target:
             target = self.request_url(_prepared(address), proxies)
         try:
-            return last[1].urlopen(
+            return last[1].request(
                 method=method,
                 url=target,
                 body=body,
