@@ -219,8 +219,8 @@ class CallbackModule(CallbackBase):
             return
         facts = values.get("ansible_facts")
         # settings of the report that a task sets, such as the answers of a survey
-        for name in _VARIABLES if isinstance(facts, Mapping) else ():
-            if name in facts:
+        if isinstance(facts, Mapping):
+            for name in facts.keys() & _VARIABLES:
                 self._settings.setdefault(name, facts[name])
         if item:
             self._looped.add(loop)

@@ -36,9 +36,8 @@ def findings_of(
 
 def of_failure(operation: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the return value with the findings of a failed task, if it knows its objects."""
-    if not isinstance(operation, ReportingFailure):
-        return {}
-    found = operation.findings_of_failure(values)
+    knows = isinstance(operation, ReportingFailure)
+    found = operation.findings_of_failure(values) if knows else []
     return {RETURNED: rows(found, operation.descriptor.kind)} if found else {}
 
 

@@ -151,12 +151,13 @@ def run(options: type, operation: OperationType) -> None:
             prepared.predict(plan)
         values = _values(plan, applied, module.with_diff)
         if module.reports:
-            from . import reported  # few runs are reported
+            from ..finding import RETURNED  # few runs are reported
+            from . import reported
 
             secrets = {*module.no_log_values, *hidden.forms}
             found = reported.findings_of(prepared, plan, values, module.params, secrets)
             kind = operation.descriptor.kind
-            values[reported.RETURNED] = reported.rows(found, kind, sealing, authors)
+            values[RETURNED] = reported.rows(found, kind, sealing, authors)
         if sealing is not None and sealing.skipped:
             values["plan_skipped"] = sealing.skipped
     except ToolchainError as error:
