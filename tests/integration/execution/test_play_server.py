@@ -36,7 +36,8 @@ def _outcome(folder: Path) -> list[str]:
     run = playbook.run(folder, [playbook.play(_TASKS)], variables={"EXTRA": "value"})
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
     lines = [str(run.code), *run.output.splitlines(), *run.recorded.splitlines(), *files]
-    times = r'"(delta|end|start|seconds|atime|mtime|ctime)": ("[^"]*"|[\d.e-]+)|\d{10,}[\d.-]*'
+    names = "delta|end|start|seconds|processor|atime|mtime|ctime"
+    times = rf'"({names})": ("[^"]*"|[\d.e-]+)|\d{{10,}}[\d.-]*'
     return [re.sub(times, "", line.replace(str(folder), "")) for line in lines]
 
 

@@ -116,7 +116,7 @@ def test_head_means_what_the_library_reads(
     expected = meaning(http.client.HTTPResponse, data, method)
     try:
         assert meaning(DeadlineResponse, data, method, step) == expected
-    except BodyError:  # the library accepts it
+    except BodyError:  # the library accepts the head, and may reject the body
         named = [header.lower().partition(b":") for header in headers]
         lengths = {
             each.strip()
@@ -124,7 +124,8 @@ def test_head_means_what_the_library_reads(
             for each in value.split(b",")
             if name == b"content-length"
         }
-        assert len(lengths) > 1 or headers.count(b"Transfer-Encoding: chunked") > 1
+        is_ambiguous = len(lengths) > 1 or headers.count(b"Transfer-Encoding: chunked") > 1
+        assert is_ambiguous or isinstance(expected, type)
 
 
 @pytest.mark.parametrize("count", [90, 110])
