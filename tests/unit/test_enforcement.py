@@ -129,6 +129,12 @@ WRONG: list[tuple[str, Any, str]] = [
         "must be a list of mappings, but is a mapping",
     ),
     ("desired_state_users", [{}, "s3cret-12345"], "must be a list of mappings, but its entry 1"),
+    ("desired_state_users", [{}, "{{ two }}"], "must be a list of mappings, but its entry 1"),
+    ("desired_state_users", "{{ two }}", "must be a list of mappings, but is a text"),
+    ("desired_state_users", "{{ logins }}", "must be a list of mappings, but is a mapping"),
+    ("ci_baseline_java_versions", "{{ two }}", "must be a list of whole numbers, but has 'ci_ba"),
+    ("ci_baseline_java_versions", [17, "x"], "must be a list of whole numbers, but has 'x'"),
+    ("ci_baseline_java_versions", {"a": 1}, "must be a list of whole numbers, but has '{'a': 1}'"),
     ("desired_state_jobs", 5, "must be a list of mappings, but is a single value"),
     # a name with the rest of the message
     ("desired_state_components[0].proj", [{"proj": "s3cret-12345"}], "is unknown (did you mean p"),

@@ -119,25 +119,32 @@ def problem_of_values(role: str, variables: Mapping[str, Any], template: Templat
                 shown = printable(str(value), 80)
                 return f"{name} must be {check.noun}, not '{shown}'."
         elif given != variables.get("omit") and (
-            problem := _problem_of_mappings(name, option, given, template)
+            problem := _problem_of_entries(name, option, given, template)
         ):
             return problem
     return ""
 
 
-def _problem_of_mappings(
+def _problem_of_entries(
     name: str, option: Mapping[str, Any], given: Any, template: Template
 ) -> str:
-    """Return an error message for a mapping, or a list of mappings, or "".
+    """Return an error message for a mapping, or a list of mappings or numbers, or "".
 
-    It is without the value, which may contain secrets. The argument check of Ansible would show all
-    options of the role.
+    It is without the value of a mapping, which may contain secrets. The argument check of Ansible
+    would show all options of the role.
     """
-    if option.get("elements") == "dict" and (wrong := _not_mappings(given)):
-        return f"{name} must be a list of mappings, but {wrong}."
+    value = _known(given, template)
+    if option.get("elements") == "int":
+        entries = [_known(entry, template) for entry in _entries(value)]
+        numbers = [one for one in entries if not str(one or _OMITTED).startswith(_OMITTED)]
+        wrong = next((one for one in numbers if not _is_number(one)), "")
+        shown = printable(str(wrong), 80)
+        return f"{name} must be a list of whole numbers, but has '{shown}'." if wrong else ""
+    if option.get("elements") == "dict" and (reason := _not_mappings(value, template)):
+        return f"{name} must be a list of mappings, but {reason}."
     if "options" not in option:
         return ""
-    found = next(_problems_within(name, option, _known(given, template)), "")
+    found = next(_problems_within(name, option, value), "")
     return f"{found}." if found else ""
 
 
@@ -220,21 +227,23 @@ def problem_of_included(playbook: str, variables: Mapping[str, Any], template: T
     return ""
 
 
-def _not_mappings(given: Any) -> str:
-    """Return why a value is no list of mappings, or "". Its templates stay unevaluated, because
-    some of them refer to results of later tasks.
+def _not_mappings(value: Any, template: Template) -> str:
+    """Return why a value is no list of mappings, or "". Templates in its mappings stay unevaluated,
+    because some of them refer to results of later tasks.
     """
-    if isinstance(given, str):
-        may_be = "{{" in given or given.lstrip().startswith("[")
+    if value in (None, ""):  # a template that is not known yet, or `omit`
+        return ""
+    if isinstance(value, str):
+        may_be = "{{" in value or value.startswith(_OMITTED) or value.lstrip().startswith("[")
         return "" if may_be else "is a text"
-    if not isinstance(given, list):
-        return f"is a {'mapping' if isinstance(given, Mapping) else 'single value'}"
-    wrong = [
-        number
-        for number, entry in enumerate(given)
-        if not isinstance(entry, Mapping) and "{{" not in str(entry)
-    ]
-    return f"its entry {wrong[0]} is none" if wrong else ""
+    if not isinstance(value, list):
+        return f"is a {'mapping' if isinstance(value, Mapping) else 'single value'}"
+    for number, entry in enumerate(value):
+        known = _known(entry, template) if isinstance(entry, str) else entry
+        is_open = isinstance(entry, str) and (known is None or "{{" in str(known))
+        if not isinstance(known, Mapping) and not is_open:
+            return f"its entry {number} is none"
+    return ""
 
 
 def _is_number(value: Any) -> bool:
