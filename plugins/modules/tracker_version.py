@@ -53,7 +53,7 @@ options:
     description:
       - Handling of unresolved issues of the version if this task releases it.
       - V(warn) adds a warning, V(ignore) does nothing. V(fail) fails before anything is changed, and names up to 20 issues.
-      - Any other value is the name of a version to which the issues are moved. It exists, or an earlier entry creates it.
+      - Any other value is the name of a version to which the issues are moved. It exists, or an earlier entry creates or renames it.
     type: str
     default: warn
   move_to: &move_to

@@ -478,6 +478,39 @@ def test_issues_do_not_move_to_a_version_whose_creation_failed(tracker: Tracker)
     assert not version["released"]
 
 
+def test_issues_move_to_a_version_that_an_earlier_entry_renames(tracker: Tracker) -> None:
+    login = connections.connection("tracker", tracker.sandbox.urls["tracker"])
+    entries: list[dict[str, Any]] = [
+        {"project": "REL", "name": "2.0.0", "new_name": "2.1.0"},
+        {"project": "REL", "name": "1.1.0", "state": "released", "unresolved": "2.1.0"},
+    ]
+    before = unresolved(tracker, "2.0.0")
+    given = {**login, "entries": entries}
+    check = in_process.run("tracker_version", {**given, "_ansible_check_mode": True})
+    done = in_process.run("tracker_version", given)
+    assert [row["action"] for row in done["results"]] == ["updated", "updated"]
+    assert check["results"] == done["results"]
+    assert unresolved(tracker, "1.1.0") == 0
+    assert unresolved(tracker, "2.1.0") > before
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize(
+    "more", [{"state": "released", "unresolved": "2.0.0"}, {"state": "absent", "move_to": "2.0.0"}]
+)
+def test_issues_do_not_move_to_a_version_that_an_earlier_entry_deletes(
+    tracker: Tracker, more: dict[str, Any], *, check: bool
+) -> None:
+    login = connections.connection("tracker", tracker.sandbox.urls["tracker"])
+    entries: list[dict[str, Any]] = [
+        {"project": "REL", "name": "2.0.0", "state": "absent"},
+        {"project": "REL", "name": "1.1.0", **more},
+    ]
+    given = {**login, "entries": entries, "_ansible_check_mode": check}
+    result = in_process.run("tracker_version", given)
+    assert "the project 'REL' has no version '2.0.0'" in result["msg"]
+
+
 @pytest.mark.parametrize("state", ["present", "released", "archived"])
 def test_missing_version_is_not_created_without_create(tracker: Tracker, state: str) -> None:
     given = {"project": "REL", "name": "9.9", "state": state, "create": False}

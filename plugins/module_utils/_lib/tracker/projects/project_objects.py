@@ -211,14 +211,16 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        #: Projects and names of the objects that earlier entries of the task create.
+        #: Projects and names that earlier entries give to objects, and that they delete.
         self._coming: set[tuple[str, str]] = set()
+        self._going: set[tuple[str, str]] = set()
 
     def name(self, entry: Named) -> str:
         return f"{entry.project}/{entry.name}"
 
     def load(self, items: Sequence[Item[Named, ProjectState]]) -> None:
         self._coming.clear()
+        self._going.clear()
         super().load(items)
 
     def read_project(self, key: str) -> ProjectState:
@@ -275,7 +277,7 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
     ) -> Plan:
         """Return the plan for the desired values, with the object as return value."""
         found = plan(None if current is None else current.values, wanted, self.comparisons)
-        if current is None:
+        if "name" in found.after:
             self._coming.add((item.entry.project, name_key(str(wanted["name"]))))
         values = {**self.blank, **found.before, **found.after}
         number = None if current is None else current.id
@@ -293,6 +295,7 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
             self.reject_pattern(item.entry.name)
             return unchanged({self.noun: None})
         target = None if name is None else self.target(item, option, name)
+        self._going.add((item.entry.project, name_key(current.name)))
         found = plan(current.values, None)
         if target is not None:  # in the diff, so that a sealed plan contains it
             found.after[option] = target.name
@@ -303,14 +306,14 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
         found, project = self.known(item).named(name), item.entry.project
         if found is None and self.is_predicted(project, name):
             return ProjectObject("", {}, {**self.blank, "name": name})
-        if found is None:
+        if found is None or (project, name_key(name)) in self._going:
             message = f"{option}: the project '{project}' has no {self.noun} '{name}'"
             raise ToolchainError("not_found", message)
         return found
 
     def is_predicted(self, project: str, name: str) -> bool:
-        """Return whether an earlier entry creates this object, or an earlier task in check mode
-        would.
+        """Return whether an earlier entry creates this object, or gives this name to another, or
+        an earlier task in check mode would.
         """
         known = self._task.predictions.get(self.noun, project, name.lower()) is not None
         return known or (project, name_key(name)) in self._coming
