@@ -349,7 +349,12 @@ FAILURES: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         {"roles": []},
         ["role a: not wanted (delete, drift)", "role b: refused (none, failed)"],
     ),
-    "another task": ("", {"msg": "no"}, {}, ["task the task: no (none, failed)"]),
+    "another task": (
+        "",
+        {"msg": "no", "findings": ["of another collection"]},
+        {},
+        ["task the task: no (none, failed)"],
+    ),
 }
 
 

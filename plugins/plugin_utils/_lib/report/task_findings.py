@@ -142,7 +142,7 @@ def failed(
     if refused and module:
         count = result.get("not_compared", expected(module, options))
         return [{**findings.failed("server", "", text), "refused": refused, "count": count}]
-    returned = [] if "censored" in result else result.get(RETURNED, [])
+    returned = result.get(RETURNED, []) if module and "censored" not in result else []
     planned = [_worded(found, task, check=check) for found in returned]
     if any("error" in found for found in returned):
         return planned
