@@ -53,6 +53,21 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         {"roles": []},
         ["role a: differs in permissions (update)", "view p/v: not wanted (delete)"],
     ),
+    "a configuration from which a sealed plan leaves out an object": (
+        "analysis_config",
+        {
+            "counts": {"unchanged": 1},
+            "unknown": [{"kind": "roles", "name": "b", "fields": ["permissions"]}],
+        },
+        {"roles": [{"name": "skipped"}, {"name": "b"}]},
+        ["role b: cannot compare permissions (none)"],
+    ),
+    "a name with a secret": (
+        "ci_job",
+        CHANGED,
+        {"job": "token=abcdef0123456789", "config": "<a/>"},
+        ["job token=***: differs (update)"],
+    ),
     "items": (
         "artifact_cleanup",
         {"deleted": [{"repo": "r", "path": "a/b", "reason": "older than 4w"}], "kept": []},

@@ -75,5 +75,11 @@ def test_authors_of_a_whole_task_are_in_the_order_of_its_objects() -> None:
     assert [row.get("changed_by") for row in found] == ["al", None, "bob", "eve", None]
 
 
+def test_object_with_the_changes_of_several_authors_has_none() -> None:
+    changes = part("1", "b"), part("2", "b"), part("3", "a")
+    found = rows_of(*changes, authors=[Author("bob"), Author("al"), Author("eve")])
+    assert [row.get("changed_by") for row in found] == ["eve", None, None, None, None]
+
+
 def test_unchanged_object_is_only_named() -> None:
     assert rows_of()[1] == {"kind": "user", "name": "same"}

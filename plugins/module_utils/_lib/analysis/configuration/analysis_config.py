@@ -164,7 +164,9 @@ class AnalysisConfigOperation:
             for entry in self._entries[kind.option] or ()
         ]
         count = values["counts"]["unchanged"] if "counts" in values else 0
-        unchanged = [key for key in described if key not in planned][:count]
+        # first those with unknown fields: a skipped object is described, too, and none of `count`
+        named = dict.fromkeys([*unknown, *described])
+        unchanged = [key for key in named if key not in planned][:count]
         # objects that stay, because they are protected
         unchanged += [("objects", str(number + 1)) for number in range(len(unchanged), count)]
         nouns = {"objects": "object", **{kind.option: kind.noun for kind in KINDS}}

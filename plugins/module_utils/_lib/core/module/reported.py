@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..finding import RETURNED, Finding, Reporting, ReportingFailure, sides
+from ..free_text import mask_free_text
 from ..plan import Action, Plan
 from .authorship import Author
 from .descriptor import Descriptor
@@ -58,7 +59,7 @@ def _single(
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
         before, after = ({name: side.get(name) for name in names} for side in (before, after))
     return Finding(
-        descriptor.name_of_task(options, values),
+        mask_free_text(descriptor.name_of_task(options, values)),
         action=action,
         before=before,
         after=after,
@@ -100,5 +101,6 @@ def rows(
             owned = differing
         if len(owned) == len(authors):  # otherwise there are too many objects
             for row, author in zip(owned, authors, strict=True):
-                row["changed_by"], row["changed_at"] = author
+                if len(row.get("digests", ())) < 2:  # several changes may have several authors
+                    row["changed_by"], row["changed_at"] = author
     return [row for _one, row in pairs]
