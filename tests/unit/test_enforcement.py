@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import bookkeeping
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.role_variables import Origins
 
 MODULES: dict[str, Any] = {"analysis_config_modules": []}
 
@@ -45,6 +46,29 @@ def test_deletions_are_counted_before_the_roles_of_a_folder() -> None:
         ["hold_role.yml", "desired_state", "apply"],
     ]
     assert len(steps({**given, "desired_state_previous": ""})) == 2
+
+
+@pytest.mark.parametrize("folder", [True, False])
+def test_values_of_the_folder_of_an_earlier_play_are_rejected(*, folder: bool) -> None:
+    earlier = ["repo_housekeeping_trash", "desired_state_jobs"]
+    read = {"variables": [] if not folder else earlier, "earlier": [] if folder else earlier}
+    given = {"repo_housekeeping_trash": [], "ci_baseline_plugins": [], "desired_state_read": read}
+
+    def chosen(**extra: Any) -> list[list[str]]:
+        run = bookkeeping.Run(
+            {**given, **extra}, template, template, origins=lambda: Origins(extra, given)
+        )
+        found: list[list[str]] = bookkeeping.perform("roles", run, {"folder": folder})["steps"]
+        return found
+
+    with pytest.raises(
+        bookkeeping.StepError, match=r"earlier play .* set repo_housekeeping_trash,"
+    ):
+        chosen()
+    assert [role for _file, role, _tasks in chosen(enforce_roles="ci_baseline")] == ["ci_baseline"]
+    assert len(chosen(repo_housekeeping_trash=[])) == 2
+    read["variables"] = [] if folder else earlier  # the present folder sets it, too
+    assert len(chosen()) == 2
 
 
 def test_variables_of_the_playbook_do_not_select_a_role() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from .. import accounts, desired_state, enforcement, kinds, variables
 from ..report import writing
 from . import inputs
-from .run import Result, Run, StepError
+from .run import Result, Run, StepError, mapping
 
 #: The list whose templates were evaluated last, and its value.
 _LAST: dict[str, Any] = {}
@@ -26,9 +26,10 @@ def validate_folder(run: Run) -> Result:
 
     Only the page of a report shows the files, so a run without a report does not pass them on.
     `exports` are the services and options of the exports with which `unmanaged` compares it. The CI
-    server is exported with the same choice of jobs as for the folder.
+    server is exported with the same choice of jobs as for the folder. `earlier` are the variables
+    that other folders have set in earlier plays: they stay set.
     """
-    state = state_of(run)
+    state, last = state_of(run), mapping(run.variables.get("desired_state_read"))
     exports: dict[str, dict[str, Any]] = {**kinds.exports(state)}
     if "ci" in exports:
         exports["ci"] |= desired_state.chosen(folder_of(run), "ci")
@@ -36,6 +37,7 @@ def validate_folder(run: Run) -> Result:
     return {
         "variables": list(desired_state.variables(state)),
         "exports": exports,
+        "earlier": sorted({*last.get("variables", ()), *last.get("earlier", ())}),
         "report": {"files": files},
     }
 

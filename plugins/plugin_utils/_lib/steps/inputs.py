@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....module_utils._lib.core.errors import printable
-from .. import enforcement, role_variables, survey
-from .run import Result, Run, StepError
+from .. import enforcement, kinds, role_variables, survey
+from .run import Result, Run, StepError, mapping
 
 
 def check(
@@ -91,7 +91,28 @@ def roles(run: Run, *, folder: bool = False) -> Result:
         raise StepError(problem)
     if reads:
         return {"steps": [["hold_folder.yml", "", ""]]}
+    if left := _of_earlier_folders(run, described, folder=folder):
+        raise StepError(
+            f"The folder of an earlier play of this run has set {', '.join(left)}, which would"
+            " apply here, too: run each folder with a command of its own."
+        )
     steps = [["hold_role.yml", role, "main" if folder else "apply"] for role in described]
     if not folder and run.value("desired_state_previous"):
         steps.insert(0, ["hold_deletions.yml", "number of deletions", ""])
     return {"steps": steps}
+
+
+def _of_earlier_folders(run: Run, described: Sequence[str], *, folder: bool) -> list[str]:
+    """Return the variables of roles that still have the values of the folder of an earlier play.
+
+    Ansible cannot remove a fact.
+    """
+    read = mapping(run.variables.get("desired_state_read"))
+    names = {*read.get("earlier", ())}
+    if folder:  # this play has no folder
+        names.update(read.get("variables", ()))
+    else:
+        names.difference_update(read.get("variables", ()))
+    others = tuple(f"{role}_" for role in described if role != kinds.ROLE)
+    found = [name for name in sorted(names) if name.startswith(others)]
+    return [name for name in found if name not in run.origins().extra]
