@@ -212,6 +212,8 @@ def test_misspelt_role_and_variable_are_rejected_before_the_folder_is_read() -> 
     cases: tuple[dict[str, Any], ...] = (
         {"enforce_roles": "ci_basline"},
         {"enforce_conections": {}},
+        {"desired_state_verions": []},
+        {"ci_baseline_plugin": [], "enforce_roles": ["ci_baseline"]},
     )
     for given in cases:
         with pytest.raises(bookkeeping.StepError):

@@ -89,8 +89,11 @@ def problem(
 def _problem_of_role(role: str, variables: Mapping[str, Any], template: Template) -> str:
     """Return an error message for a variable with a value that the role rejects, or "".
 
-    The role itself would reject it after the roles before it have sent their requests.
+    The role itself would reject it after the roles before it have sent their requests. So it would
+    an unknown variable.
     """
+    if unknown := role_variables.unknown(role, variables):
+        return f"The role {role} does not know {', '.join(unknown)}."
     found = problem_of_values(role, variables, template)
     if found or role != "desired_state":
         return found
