@@ -494,6 +494,14 @@ def test_issues_move_to_a_version_that_an_earlier_entry_renames(tracker: Tracker
     assert unresolved(tracker, "2.1.0") > before
 
 
+@pytest.mark.parametrize("name", ["1.1.0", " 1.1.0 "])
+def test_version_is_listed_once(tracker: Tracker, name: str) -> None:
+    login = connections.connection("tracker", tracker.sandbox.urls["tracker"])
+    entries = [{"project": "REL", "name": "1.1.0"}, {"project": "REL", "name": name}]
+    result = in_process.run("tracker_version", {**login, "entries": entries})
+    assert "the same as entries[0]" in result["msg"]
+
+
 @pytest.mark.parametrize("check", [True, False])
 @pytest.mark.parametrize(
     "more", [{"state": "released", "unresolved": "2.0.0"}, {"state": "absent", "move_to": "2.0.0"}]

@@ -218,6 +218,9 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
     def name(self, entry: Named) -> str:
         return f"{entry.project}/{entry.name}"
 
+    def key(self, entry: Named) -> str:
+        return name_key(f"{entry.project}/{entry.name.strip()}")
+
     def load(self, items: Sequence[Item[Named, ProjectState]]) -> None:
         self._coming.clear()
         self._going.clear()
