@@ -14,8 +14,8 @@ description:
     C(drift_report) or E(TOOLCHAIN_REPORT) names a folder.
   - C(report.json) has a finding for every object that differs, with both sides. C(report.html) shows the same as a single page that
     loads no other files, C(report.xml) is JUnit, C(report.md) a summary, C(history.json) the counts of the last 365 runs.
-  - In check mode findings are differences, otherwise changes. The results of reported tasks contain C(findings), and C(diff), which
-    Ansible shows with C(--diff) only.
+  - In check mode findings are differences, otherwise changes. The results of reported tasks contain C(findings) with both
+    sides, which Ansible shows from C(-v) on, and C(diff), which it shows with C(--diff) only. C(no_log) hides both.
   - The playbooks of this collection load the callback. For other playbooks enable it with C(callbacks_enabled) in the configuration or
     with E(ANSIBLE_CALLBACKS_ENABLED).
   - A task with the variable C(toolchain_report) set to V(failures) is only reported if it fails, with V(none) it is never reported.
