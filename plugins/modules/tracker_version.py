@@ -103,11 +103,11 @@ EXAMPLES = r"""
     state: released
     unresolved: "1.2.0"
 
-- name: Plan the versions of two projects in one task
+- name: Plan the next versions in one task
   delivery.toolchain.tracker_version:
     entries:
       - {project: REL, name: "1.3.0", release_date: "2026-07-31"}
-      - {project: DOC, name: "1.3", release_date: "2026-08-07"}
+      - {project: REL, name: "1.4.0", release_date: "2026-10-30"}
 
 - name: Delete a version that was planned by mistake
   delivery.toolchain.tracker_version:
