@@ -362,16 +362,8 @@ def module_arguments(
     """
     try:
         key = task_id(task), str(variables.get("inventory_hostname")), name
-        if key in _DEFAULTS:
-            pass
-        elif _is_2_19():
-            defaults: Any = _imported("ansible.executor.module_common:_apply_action_arg_defaults")
-            _DEFAULTS[key] = defaults(name, task, {}, templar)
-        else:
-            defaults = _imported("ansible.executor.module_common:get_action_args_with_defaults")
-            groups = _either(_either(_either(task, "_parent"), "_play"), "_action_groups")
-            values = defaults(name, {}, task.module_defaults, templar, action_groups=groups)
-            _DEFAULTS[key] = values
+        if key not in _DEFAULTS:
+            _DEFAULTS[key] = _module_defaults(name, task, templar)
     except (Missing, TypeError) as error:
         raise AnsibleError(
             f"The role desired_state does not run on ansible-core {__version__}, which applies"
@@ -381,6 +373,18 @@ def module_arguments(
     omit = variables.get("omit")
     given = {name: value for name, value in options.items() if not _is_left_out(value, omit)}
     return {**_DEFAULTS[key], **given}
+
+
+def _module_defaults(name: str, task: Any, templar: Any) -> dict[str, Any]:
+    """Return the `module_defaults` of a module, with their templates evaluated."""
+    if _is_2_19():
+        defaults: Any = _imported("ansible.executor.module_common:_apply_action_arg_defaults")
+        found: dict[str, Any] = defaults(name, task, {}, templar)
+    else:
+        defaults = _imported("ansible.executor.module_common:get_action_args_with_defaults")
+        groups = _either(_either(_either(task, "_parent"), "_play"), "_action_groups")
+        found = defaults(name, {}, task.module_defaults, templar, action_groups=groups)
+    return found
 
 
 def _is_left_out(value: Any, omit: Any) -> bool:

@@ -217,7 +217,12 @@ def require_permissions(
     client: TrackerClient, purpose: str, permissions: Sequence[str], **where: str
 ) -> None:
     """Raise `permission` if the account lacks a permission for a planned write."""
-    missing = lacking(client, list(dict.fromkeys(permissions)), **where) if permissions else []
+    if permissions:
+        reject_missing(purpose, lacking(client, list(dict.fromkeys(permissions)), **where))
+
+
+def reject_missing(purpose: str, missing: Sequence[str]) -> None:
+    """Raise `permission` for a planned write if a permission is missing."""
     if missing:
         raise ToolchainError("permission", f"{purpose}: {describe_missing(missing)}")
 

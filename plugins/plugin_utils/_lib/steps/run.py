@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +105,7 @@ class Run:
         """Return the absolute path of a file or folder that a variable names."""
         return writing.resolved(name, self.variables)
 
-    @property
+    @cached_property
     def of_folder(self) -> dict[str, Any]:
         """Return the variables that the folder of the desired state sets, without those that the
         command line overrides.

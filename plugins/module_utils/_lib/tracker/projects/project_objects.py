@@ -21,7 +21,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.operations.objects import Item, ItemKind
 from ...core.plan import Comparison, Plan, plan, remaining, unchanged, without_none
-from ..accounts import describe_missing, lacking
+from ..accounts import lacking, reject_missing
 from ..client import TrackerClient
 from ..issues.documents import plain_lines
 
@@ -119,11 +119,9 @@ class ProjectKind(ItemKind[Entry, State]):
         if project not in self._lacking:
             needed = ["ADMINISTER_PROJECTS"]
             self._lacking[project] = lacking(self._client, needed, projectKey=project)
-        if self._lacking[project]:
-            name = item.name.removeprefix(f"{project}/")
-            purpose = f"the {self.noun} '{name}' of the project '{project}'"
-            reason = describe_missing(self._lacking[project])
-            raise ToolchainError("permission", f"{purpose}: {reason}")
+        name = item.name.removeprefix(f"{project}/")
+        purpose = f"the {self.noun} '{name}' of the project '{project}'"
+        reject_missing(purpose, self._lacking[project])
 
 
 @dataclass(frozen=True)
