@@ -28,7 +28,7 @@ PROMISES = {
     # loop
     "in process, faster than a process and than uri": Promise(15.0, 15.0, at_least=True),
     "in process, against assert": Promise(2.0, 2.0),
-    "in a process, against ping": Promise(1.8, 1.8),
+    "in a process, against ping": Promise(1.5, 1.5),
     # repo
     "deploy 1,000 files, 1 ms each, against curl": Promise(1.8, 7.0, note=_FEW),
     "deploy 1,000 files, 5 ms each, against curl": Promise(1.25, 7.0, note=_FEW),

@@ -17,6 +17,7 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from ansible.errors import AnsibleError
@@ -28,6 +29,7 @@ from ansible.release import __version__
 
 from ...module_utils._lib.core.module.ansible_internals import MODULE_MASKS_RESULTS
 from ...module_utils._lib.core.module.masking import mask_values
+from .bytecode import with_bytecode
 
 _BASIC = "ansible.module_utils.basic"
 _JSON = "ansible.module_utils.common.json"
@@ -267,6 +269,8 @@ class HookedAction(NormalAction):
             built: tuple[Any, ...] = super()._configure_module(
                 module_name, module_args, task_vars, **rest
             )
+            if self.connection.transport == "local":
+                return _with_bytecode(built)
             return built
         self.module_arguments = module_args
         path = importlib.import_module(self.worker_module).__file__
@@ -290,6 +294,15 @@ class HookedAction(NormalAction):
             "stderr": stderr,
             "stderr_lines": stderr.splitlines(),
         }
+
+
+def _with_bytecode(built: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the value of `_configure_module` with bytecode in the program of the module."""
+    if _is_2_19():
+        data, path = built
+        return replace(data, b_module_data=with_bytecode(data.b_module_data)), path
+    style, shebang, data, path = built
+    return style, shebang, with_bytecode(data), path
 
 
 def mark_rows_as_secret(result: dict[str, Any]) -> None:

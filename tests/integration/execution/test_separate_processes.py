@@ -8,7 +8,12 @@ that a module needs. `pytest --every-step` runs all steps of the case of every m
 
 from __future__ import annotations
 
+import base64
+import io
+import re
+import zipfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -76,3 +81,17 @@ def test_separate_process_returns_the_result_of_the_module(
         secrets += connections.secrets(connections.LOGINS[case["service"]])
         secrets += connections.secrets(connections.WRONG_LOGINS[case["service"]])
     assert run.shows(secrets) == []
+
+
+def test_process_gets_bytecode_of_its_sources(tmp_path: Path) -> None:
+    task = playbook.task("build_info", {}, "fails", vars={"toolchain_in_process": False})
+    kept = {"ANSIBLE_KEEP_REMOTE_FILES": "1", "ANSIBLE_REMOTE_TEMP": str(tmp_path / "remote")}
+    playbook.run(tmp_path, [playbook.play([task])], variables=kept)
+    (program,) = (tmp_path / "remote").rglob("AnsiballZ_build_info.py")
+    payload = re.search(r"(?:zip_data=|ZIPDATA = )'([^']+)'", program.read_text("utf-8"))
+    assert payload is not None
+    with zipfile.ZipFile(io.BytesIO(base64.b64decode(payload[1]))) as archive:
+        names = set(archive.namelist())
+    sources = {name for name in names if name.endswith(".py")}
+    assert len(sources) > 50
+    assert names - sources == {f"{name}c" for name in sources}
