@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -270,9 +271,9 @@ class Action(ansible_internals.HookedAction):
         if self.internals is None:
             raise RuntimeError("cannot run a module in the worker: private names are missing")
         parent = os.getppid()
+        _end_with(parent, os.getpid())
         with (
             progress_to(_show, last=functools.partial(_write_to_stderr_of, parent)),
-            _ending_with(parent),
             _as_on_a_target(self.environment(), self.loader.get_basedir()),
             self.internals.ready_for(self.module_arguments),
         ):
@@ -347,24 +348,19 @@ def _write_to_stderr_of(parent: int, line: str) -> None:
                 file.write(f"{line}\n".encode())
 
 
-@contextlib.contextmanager
-def _ending_with(parent: int) -> Iterator[None]:
-    """Send SIGTERM to this worker during the block as soon as its parent process has ended."""
-    over = threading.Event()
+@functools.cache
+def _end_with(parent: int, worker: int) -> None:
+    """Send SIGTERM to this worker as soon as its parent process has ended.
+
+    One thread for all items of a loop.
+    """
 
     def watch() -> None:
-        while not over.wait(_SECONDS_BETWEEN_LOOKS):
-            if os.getppid() != parent:
-                os.kill(os.getpid(), signal.SIGTERM)
-                return
+        while os.getppid() == parent:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os.kill(worker, signal.SIGTERM)
 
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _run_main(module: str, internals: ansible_internals.Internals) -> tuple[int, str, str]:
