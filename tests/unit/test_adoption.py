@@ -505,10 +505,11 @@ def test_links_that_leave_the_folder_are_refused(tmp_path: Path) -> None:
     assert trial.fails()[0] == "invalid"
 
 
-def test_a_page_keeps_its_front_matter() -> None:
-    own = "---\ntitle: One  # the first\nlabels: [b, a]\n---\n<p>old</p>"
-    text = adopted_objects.page_text(own, "<p>new</p>", Path("one.xml"), ["a", "c"])
-    assert text == "---\ntitle: One  # the first\nlabels: [a, c]\n---\n<p>new</p>"
+def test_a_page_keeps_its_front_matter_and_line_ends() -> None:
+    own = "---\ntitle: One  # the first\r\nlabels: [b, a]\n---\n<p>old</p>\r\n<p>b</p>\n<p>c</p>"
+    body = "<p>new</p>\n<p>b</p>\n<p>c</p>"
+    text = adopted_objects.page_text(own, body, Path("one.xml"), ["a", "c"])
+    assert text == own.replace("b, a", "a, c").replace("old", "new")
     with pytest.raises(CannotAdopt, match=r"one.md is not in storage format"):
         adopted_objects.page_text(own, "<p>new</p>", Path("one.md"), None)
 

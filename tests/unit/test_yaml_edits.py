@@ -180,6 +180,7 @@ FLOW = "g: [\n  {name: a, m: [x,\n     y]}, # ca\n  {name: b}, # cb\n  {name: d}
 JSON = '{\n  "g": [\n    {"name": "a", "d": "old", "m": ["x", "y"]},\n    {"name": "b"}\n  ]\n}\n'
 BLOCK = "g:\n- name: a\n  m: # members\n    - x\n    - y # d\n  # e\n- name: b\n"
 CRLF = BLOCK.replace("\n", "\r\n")
+MIXED = BLOCK.replace("m:", "n: 1\n  m:").replace("\n", "\r\n").replace("1\r", "1")
 KEEP = "g:\n- name: a\n  d: |+\n    one\n\n- name: b\n"
 DASH = "g:\n-  # some - comment\n  name: a\n- name: b\n"
 EDITS: list[tuple[str, Callable[[Any], Any], str, str]] = [
@@ -194,6 +195,8 @@ EDITS: list[tuple[str, Callable[[Any], Any], str, str]] = [
     # new lines end as the others
     (CRLF, lambda g: g[0]["m"].append("z"), "y # d\r\n", "y # d\r\n    - z\r\n"),
     (CRLF, lambda g: g[1].update(d="one\ntwo\n"), "b\r\n", "b\r\n  d: |\r\n    one\r\n    two\r\n"),
+    # in a file with both line ends, lines that stay keep theirs
+    (MIXED, lambda g: g[0]["m"].append("z"), "y # d\r\n", "y # d\r\n    - z\r\n"),
     # a JSON file stays one, with an object a line
     (JSON, lambda g: g[0].update(d="new"), '"old"', '"new"'),
     (JSON, lambda g: g[0].update(m=["y", "z"]), '["x", "y"]', '["y", "z"]'),

@@ -15,6 +15,7 @@ from ansible.module_utils.common.yaml import yaml_dump
 
 from ...module_utils._lib.ci.jobs import configuration_file
 from ...module_utils._lib.core.errors import ToolchainError
+from ...module_utils._lib.core.line_ends import with_line_ends
 from ...module_utils._lib.wiki.formats.comparison import alike
 from ...module_utils._lib.wiki.formats.front_matter import block_of, split_front_matter
 from ...module_utils._lib.wiki.tree.markdown_adoption import MarkdownTree, Present, options_of
@@ -507,8 +508,7 @@ def _merged_body(own: str, body: str) -> str:
     """Return the body of the server, or that of the folder if both have the same meaning."""
     if own and alike(body.strip(), own.strip(), None):
         return own
-    is_crlf = "\r\n" in own and own.count("\r\n") == own.count("\n")
-    return body.replace("\n", "\r\n") if is_crlf else body
+    return with_line_ends(body, own)
 
 
 def _fields(finding: Finding) -> set[str]:

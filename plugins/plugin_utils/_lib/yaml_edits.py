@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 from ansible.module_utils.common import yaml as library
 
+from ...module_utils._lib.core.line_ends import with_line_ends
 from ...module_utils._lib.core.yaml_text import require_bounds
 from .unreadable_yaml import UNREADABLE
 
@@ -119,8 +120,8 @@ def edited(text: str, wanted: Mapping[str, Any], keys: Collection[str] = ()) -> 
     :param keys: names of the options that identify an entry of a list
     :raises EditError: if the result would have other values
     """
-    if "\r\n" in text and text.count("\r\n") == text.count("\n"):
-        return edited(text.replace("\r\n", "\n"), wanted, keys).replace("\n", "\r\n")
+    if "\r\n" in text:
+        return with_line_ends(edited(text.replace("\r\n", "\n"), wanted, keys), text)
     found = load(text)
     for _pass in range(_PASSES):
         if canonical(found) == canonical(wanted):

@@ -184,7 +184,7 @@ def test_page_that_the_file_cannot_hold_is_left_alone(fresh: Fresh, tmp_path: Pa
 
 def test_other_line_ends_and_marks_stay(fresh: Fresh, tmp_path: Path) -> None:
     wiki = Wiki(fresh, "server", tmp_path)
-    text = "\ufeff" + FILES["guide/second.md"].replace("\n", "\r\n") + "\r\nend  of it\r\n"
+    text = "\ufeff" + FILES["guide/second.md"].replace("\n", "\r\n") + "\nend  of it\r\n"
     wiki.write({"guide/second.md": text})
     wiki.publish()
     wiki.edit("Second", old="do it", new="do it all")

@@ -9,6 +9,7 @@ import re
 from difflib import SequenceMatcher
 from itertools import zip_longest
 
+from ...core.line_ends import with_line_ends
 from ...core.secret import MASK, is_secret_name
 from ..xml_reader import (
     UnreadableXml,
@@ -45,7 +46,7 @@ def merged(own: str, exported: str) -> str:
             return wanted
     except UnreadableXml:
         return wanted
-    return edited if text == own else edited.replace("\n", "\r\n")
+    return with_line_ends(edited, own)
 
 
 class _XmlEdits:

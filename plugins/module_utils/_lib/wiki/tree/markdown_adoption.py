@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.line_ends import with_line_ends
 from ..formats.comparison import alike
 from ..formats.document import anchors_of, parse_markdown, target_key, title_of
 from ..formats.front_matter import split_front_matter
@@ -171,7 +172,6 @@ class MarkdownTree:
         present = replace(present, title=present.title_for(page))
         if place.lower().endswith(".mdx"):
             raise invalid(f"{place} is MDX: change the file by hand")
-        is_crlf = "\r\n" in own
         text = own.replace("\r\n", "\n")
         front = len(text) - len(split_front_matter(text).text.lstrip("\n\ufeff"))
         head, content = text[:front], text[front:]
@@ -213,7 +213,7 @@ class MarkdownTree:
             if heading is None or given.title is not None:
                 merged = with_title(merged, title)
         self._require_same(page, merged, present, texts, new)
-        return merged.replace("\n", "\r\n") if is_crlf else merged, new
+        return with_line_ends(merged, own), new
 
     def _new_files(self, page: WantedPage, present: Present) -> dict[str, str]:
         """Return the new attachments that the page refers to, by path of their file.
