@@ -12,7 +12,7 @@ from ansible.module_utils.basic import missing_required_lib
 
 # before the rest, because it makes the imports below faster
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
-    archive_imports,  # noqa: F401 - importing it installs the finder  # pylint: disable=unused-import
+    import_finders,  # noqa: F401 - importing it installs the finder  # pylint: disable=unused-import
 )
 
 from .. import json_text

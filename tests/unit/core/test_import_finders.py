@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test imports from an archive: every file is compiled once, and all other behaviour is
-unchanged.
+"""Test imports from an archive and from a folder: every file is compiled once, and all other
+behaviour is unchanged.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib
+import os
+import subprocess
 import sys
 import traceback
 import zipfile
@@ -19,9 +21,10 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
-    archive_imports,
+    import_finders,
     runner,
 )
+from tests.helpers import playbook
 
 FILES = {
     "packed/__init__.py": "",
@@ -39,7 +42,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         for name, text in FILES.items():
             packed.writestr(name, text)
     monkeypatch.syspath_prepend(str(place))
-    monkeypatch.setattr(sys, "meta_path", [archive_imports.ArchiveFinder(), *sys.meta_path])
+    monkeypatch.setattr(sys, "meta_path", [import_finders.ArchiveFinder(), *sys.meta_path])
     yield place
     for name in [name for name in sys.modules if name.partition(".")[0] == "packed"]:
         del sys.modules[name]
@@ -98,9 +101,7 @@ def test_package_in_folder_is_imported_by_python(tmp_path: Path) -> None:
 
 
 def test_finder_is_not_installed_outside_of_an_archive() -> None:
-    assert not any(
-        isinstance(finder, archive_imports.ArchiveFinder) for finder in sys.meta_path[1:]
-    )
+    assert not any(isinstance(finder, import_finders.ArchiveFinder) for finder in sys.meta_path[1:])
 
 
 def test_runner_imports_the_finder_before_the_rest_of_the_collection() -> None:
@@ -111,4 +112,38 @@ def test_runner_imports_the_finder_before_the_rest_of_the_collection() -> None:
         if isinstance(node, ast.ImportFrom)
         and (node.level or str(node.module).startswith("ansible_collections"))
     ]
-    assert [alias.name for alias in own[0].names] == ["archive_imports"]
+    assert [alias.name for alias in own[0].names] == ["import_finders"]
+
+
+#: Prints the files of the collection that are compiled, when Ansible's loader imports the runner.
+PRINTS_COMPILED = """
+import builtins, importlib, os, sys
+from ansible.plugins.loader import init_plugin_loader
+
+init_plugin_loader([sys.argv[1]])
+compiled, real = [], builtins.compile
+
+def counting(source, filename, *rest, **named):
+    compiled.extend([os.path.basename(filename)] * ("/toolchain/" in str(filename)))
+    return real(source, filename, *rest, **named)
+
+builtins.compile = counting
+package = "ansible_collections.delivery.toolchain.plugins.module_utils._lib.core"
+runner = importlib.import_module(f"{package}.module.runner")
+print(*compiled)
+"""
+
+
+def test_second_run_of_ansible_compiles_nothing_again(tmp_path: Path) -> None:
+    def compiled() -> list[str]:
+        run = subprocess.run(
+            [sys.executable, "-c", PRINTS_COMPILED, str(playbook.collections_path())],
+            env={"PATH": os.environ["PATH"], "PYTHONPYCACHEPREFIX": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return run.stdout.split()
+
+    assert {"runner.py", "errors.py"} < set(compiled())
+    assert compiled() == ["runner.py", "import_finders.py"]

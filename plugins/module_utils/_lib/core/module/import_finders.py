@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Speed up imports from the zip archive in which Ansible sends a module.
+"""Speed up the imports of the collection, which Python or Ansible would compile each time.
 
-Python compiles each file of an archive twice: to find its path (`zipimporter.get_filename`) and to
-run it. In a separate process, this is a quarter of the time that the collection adds to a task.
-Modules that are imported after this one are compiled once.
+In a separate process, a module comes in a zip archive. Python compiles each file of an archive
+twice: to find its path (`zipimporter.get_filename`) and to run it. On the controller, the loader of
+Ansible for collections compiles every file in each run. Modules that are imported after this one
+are compiled once, or are loaded from the `__pycache__` that Python keeps for all other code.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
+from importlib.machinery import SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
 from pkgutil import get_importer
 from types import ModuleType
 from typing import Any
@@ -49,5 +51,25 @@ def _spec(fullname: str, importer: Any, folder: str, is_package: bool) -> Module
     return spec
 
 
-if isinstance(sys.modules[__name__].__loader__, zipimporter):
-    sys.meta_path.insert(0, ArchiveFinder())
+class FolderFinder:
+    """A finder for the files of the collection in its folder, which Ansible compiles each time."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a file, or `None` to let Ansible search, also for a package."""
+        for folder in path or () if fullname.startswith(_COLLECTION) else ():
+            spec = _files_in(folder).find_spec(fullname)
+            if spec is not None and spec.loader is not None:
+                return spec
+        return None
+
+
+@functools.cache
+def _files_in(folder: str) -> FileFinder:
+    return FileFinder(folder, (SourceFileLoader, SOURCE_SUFFIXES))
+
+
+_COLLECTION = f"{__name__.partition('.plugins.')[0]}.plugins."
+_in_archive = isinstance(sys.modules[__name__].__loader__, zipimporter)
+sys.meta_path.insert(0, ArchiveFinder() if _in_archive else FolderFinder())
