@@ -37,6 +37,9 @@ from ansible.plugins.callback import CallbackBase
 from ansible.template import Templar
 from ansible.utils.display import Display
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
+    import_finders,  # noqa: F401 - importing it installs the finder  # pylint: disable=unused-import
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     ansible_internals,
     collection,
