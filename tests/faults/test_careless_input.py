@@ -115,6 +115,11 @@ SLIPS: dict[str, tuple[str, dict[str, Any], str]] = {
         {**CI, "job": "release", "parameters": PARAMETERS, "delay": "soon"},
         "delay is the string 'soon': expected an integer",
     ),
+    "a number that the system cannot hold": (
+        "ci_job_build",
+        {**CI, "job": "release", "console_lines": 10**19},
+        f"console_lines is the number {10**19}: expected a smaller number",
+    ),
     "an unknown option beside arguments": (
         "ci_script",
         {**CI, "script": "1", "arguments": PARAMETERS, "pasword": "canary-mistyped"},

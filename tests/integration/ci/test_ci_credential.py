@@ -108,6 +108,13 @@ def test_description_is_shown_without_its_digest(ci: Ci) -> None:
     assert ci.run(id="a", secret="first-secret")["credential"]["description"] == "Text"
 
 
+def test_blanks_around_a_field_are_not_written(ci: Ci) -> None:
+    given = {"login_username": " me ", "login_password": "first-secret", "description": "Text "}
+    done = ci.lives(id="a", kind="username_password", **given)
+    assert done["credential"]["description"] == "Text"
+    assert "<username>me</username>" in shown(ci, "a")
+
+
 @pytest.mark.parametrize("text", ["Zürich", "Zürich \N{RIGHTWARDS ARROW} Łódź?", "Who?"])
 def test_description_beyond_ascii_is_compared(ci: Ci, text: str) -> None:
     """[ci-40]: the XML of a credential is ISO-8859-1 without a declaration."""

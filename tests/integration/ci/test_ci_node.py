@@ -48,7 +48,8 @@ def test_many_unchanged_nodes_need_one_list(ci: Ci) -> None:
 
 def test_node_is_created_updated_and_deleted(ci: Ci) -> None:
     ci.fails("invalid", "remote_root", name="new", executors=2)
-    assert ci.lives(name="new", remote_root="/srv", labels=["b", "a"])["node"]["labels"] == [
+    given: dict[str, Any] = {"remote_root": "/srv ", "labels": ["b", "a"], "description": " x"}
+    assert ci.lives(name="new", **given)["node"]["labels"] == [
         "a",
         "b",
     ]

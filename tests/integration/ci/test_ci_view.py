@@ -34,8 +34,9 @@ def test_view_is_created_updated_and_deleted(ci: Ci, place: dict[str, Any]) -> N
     assert created["view"]["jobs"] == []
     assert created["diff"] == ({}, {"description": "", "jobs": [], "regex": ""})
     assert ci.lives(name="V", jobs=["b", "A"], **place)["view"]["jobs"] == ["A", "b"]
-    assert not ci.run(name="V", jobs=["A", "b"], **place)["changed"]
-    assert ci.lives(name="V", regex="x.*", description="Text", **place)["view"]["jobs"] == [
+    # blanks around a value are no part of it
+    assert not ci.run(name="V", jobs=["A ", "b"], description=" ", **place)["changed"]
+    assert ci.lives(name="V", regex="x.* ", description="Text ", **place)["view"]["jobs"] == [
         "A",
         "b",
     ]

@@ -528,6 +528,13 @@ REFUSALS: dict[str, tuple[str, Mapping[str, Any], tuple[Reply, ...], str, str]] 
         "invalid",
         "set query, which a new view requires",
     ),
+    "a new view with an empty query": (
+        "view",
+        {"project": "p", "name": "v", "query": ""},
+        (lines(),),
+        "invalid",
+        "set query, which a new view requires",
+    ),
     "a query that was not kept": (
         "view",
         {"project": "p", "name": "v", "query": "state:Fixed"},

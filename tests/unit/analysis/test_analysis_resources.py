@@ -98,8 +98,8 @@ def test_unchanged_role_takes_one_request() -> None:
         create_project=False,
         manage_roles=False,
         allowed_status_transitions=[
-            {"from": "Analyze", "to": "Fix"},
-            {"from": "Any", "to": "Analyze"},
+            {"from": "Analyze", "to": " Fix"},
+            {"from": "Any ", "to": "Analyze"},
         ],
     )
     assert not plan.changed
@@ -440,8 +440,9 @@ def test_module_is_created_updated_and_deleted() -> None:
     assert "module" not in values
 
 
-def test_new_module_requires_paths() -> None:
-    error = refused(manage_module, lines(), allow_all=True)
+@pytest.mark.parametrize("given", [{"allow_all": True}, {"paths": []}])
+def test_new_module_requires_paths(given: dict[str, Any]) -> None:
+    error = refused(manage_module, lines(), **given)
     assert error.kind == "invalid"
     assert "set paths, which a new module requires" in str(error)
 

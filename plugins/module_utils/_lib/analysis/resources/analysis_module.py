@@ -78,7 +78,7 @@ class Module(Resource):
             return Call("delete_module", {"project": self.project, "name": self.name})
         fields = {change.field: change.after for change in plan.changes}
         if plan.action == "create":
-            if "paths" not in fields:
+            if not fields.get("paths"):
                 raise invalid(f"creating {self.title}: set paths, which a new module requires")
             return Call("create_module", {"project": self.project, **fields})
         if "name" in fields:

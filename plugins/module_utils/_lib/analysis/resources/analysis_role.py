@@ -120,7 +120,8 @@ class Role(Resource):
         transitions = (
             None
             if allowed is None
-            else [{"from": transition.from_, "to": transition.to} for transition in allowed]
+            # the server removes blanks around the commas and semicolons of the parameter
+            else [{"from": each.from_.strip(), "to": each.to.strip()} for each in allowed]
         )
         _pairs(transitions or [])
         permissions: dict[str, bool] = {}
@@ -132,7 +133,7 @@ class Role(Resource):
                 enabled = bool(boolean(value))
             except TypeError:
                 raise invalid(
-                    f"permission '{name}' is {excerpt(value)}: set it to true or false"
+                    f"permissions.{name} is {excerpt(value)}: set it to true or false"
                 ) from None
             parameter = permission_parameter(name)
             if permissions.setdefault(parameter, enabled) != enabled:

@@ -83,7 +83,7 @@ class View(Resource):
             return Call("delete_view", view)
         fields = {change.field: change.after for change in plan.changes}
         if plan.action == "create":
-            if fields.get("query") is None:
+            if not fields.get("query"):
                 raise invalid(f"creating {self.title}: set query, which a new view requires")
             optional = {name: fields[name] for name in ("tags", "is_public") if fields.get(name)}
             return Call("create_view", {**view, "query": fields["query"]}, optional)

@@ -187,7 +187,9 @@ class WantedFields:
 
     def __init__(self, kind: str, id_: str, values: Mapping[str, Any]) -> None:
         self._name, self._kind, self._id = kind, KINDS[kind], id_
-        self._values = without_none(values, ("scope", "description", *self._kind.fields))
+        given = without_none(values, ("scope", "description", *self._kind.fields))
+        # `text_of` also removes outer blanks
+        self._values = {name: value.strip() for name, value in given.items()}
         if "description" in self._values:  # it may contain a copied record
             self._values["description"] = split_description(self._values["description"])[0]
         self._secrets = without_none(values, self._kind.secrets)

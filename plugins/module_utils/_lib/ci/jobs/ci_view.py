@@ -118,7 +118,7 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
                 f"the view '{item.name}' is a {live.name}, which has no list of jobs: set config or"
                 " src instead of jobs and regex",
             )
-        wanted = without_none(vars(entry), _FIELDS)
+        wanted = _wanted(entry)
         if live is None:
             wanted = wanted or _fields(_new_view())
         found = plan(None if live is None else _fields(live), wanted, _COMPARISONS)
@@ -137,15 +137,16 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
         live, config = self._read(item), self._configs[item.name]
         if config is None:
             root = _new_view() if live is None else deepcopy(live)
-            given = {"name": entry.name, "description": entry.description}
-            for element, text in {**given, "includeRegex": entry.regex}.items():
+            wanted = _wanted(entry)
+            given = {"name": entry.name, "description": wanted.get("description")}
+            for element, text in {**given, "includeRegex": wanted.get("regex")}.items():
                 if text is not None:
                     put(root, element, text)
-            if entry.jobs is not None:
+            if "jobs" in wanted:
                 job_names = added_child(root, "jobNames")
                 # the server sorts the names, and requires the comparator as the first element
                 kept = [child for child in job_names.children if child.name != "string"]
-                ordered = sorted(set(entry.jobs), key=str.casefold)
+                ordered = sorted(set(wanted["jobs"]), key=str.casefold)
                 names = [XmlElement("string", text=name) for name in ordered]
                 job_names.children = [*kept, *names]
         else:
@@ -229,6 +230,14 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
 
     def _path(self, entry: CiViewEntry) -> str:
         return f"{self._parent_path(entry)}view/{path(entry.name)}"
+
+
+def _wanted(entry: CiViewEntry) -> dict[str, Any]:
+    """Return the fields to write, without the outer blanks that :func:`_fields` removes."""
+    return {
+        name: [job.strip() for job in value] if name == "jobs" else value.strip()
+        for name, value in without_none(vars(entry), _FIELDS).items()
+    }
 
 
 def _fields(live: XmlElement) -> dict[str, Any]:

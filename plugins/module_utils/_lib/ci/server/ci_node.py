@@ -467,7 +467,11 @@ def _fields(node: _Node) -> dict[str, Any]:
 
 
 def _wanted_fields(entry: CiNodeEntry) -> dict[str, Any]:
-    return without_none(vars(entry), tuple(_ELEMENTS))
+    """Return the fields to write, without the outer blanks that `text_of` removes."""
+    return {
+        name: value.strip() if isinstance(value, str) else value
+        for name, value in without_none(vars(entry), tuple(_ELEMENTS)).items()
+    }
 
 
 def _wanted_state(entry: CiNodeEntry) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -264,6 +265,8 @@ def _scalar(option: Mapping[str, Any], value: Any, place: Place) -> Any:
         found = _CONVERSIONS[kind](value)
         if kind == "float" and not abs(found) <= _LARGEST:
             raise ValueError  # Python accepts nan and inf
+        if kind == "int" and abs(found) > sys.maxsize:
+            raise place.error(value, "expected a smaller number")
         return found
     except (TypeError, ValueError, OverflowError):
         raise place.error(value, f"expected {_WANTED[kind]}") from None
