@@ -59,7 +59,10 @@ options:
     choices: [present, absent]
     default: present
   entries:
-    description: Manages many components with the options above. All components of a project are compared with a single request.
+    description:
+      - Manages many components with the options above, in this order. All components of a project are compared with a single request.
+      - An entry can give a component a name that an earlier entry frees, because it deletes or renames a component. If the component with that name was
+        renamed in an earlier run, the task does not delete or rename it again. Two entries must not give the same name.
     type: list
     elements: dict
     suboptions:

@@ -64,7 +64,10 @@ options:
     type: bool
     default: true
   entries:
-    description: Manages many versions with the options above, in this order. All versions of a project are compared with a single request.
+    description:
+      - Manages many versions with the options above, in this order. All versions of a project are compared with a single request.
+      - An entry can give a version a name that an earlier entry frees, because it deletes or renames a version. If the version with that name was
+        renamed in an earlier run, the task does not delete or rename it again. Two entries must not give the same name.
     type: list
     elements: dict
     suboptions:

@@ -542,3 +542,90 @@ def test_issue_that_does_not_get_its_new_version_is_reported(tracker: Tracker) -
         tracker.sandbox.fault(service="tracker", method="PUT", path=path, status=204, body="")
     given = {"project": "REL", "name": "2.0.0", "state": "released", "unresolved": "1.1.0"}
     tracker.refused("rejected", "but did not save fix_versions", **given)
+
+
+def names(tracker: Tracker) -> dict[str, str]:
+    """Return the ids of the versions of REL by name."""
+    return {one["name"]: one["id"] for one in tracker.get("project/REL/versions")}
+
+
+@pytest.mark.parametrize(
+    ("entries", "after"),
+    [
+        (
+            [{"name": "2.0.0", "state": "absent"}, {"name": "1.1.0", "new_name": "2.0.0"}],
+            {"1.0.0": "1.0.0", "2.0.0": "1.1.0"},
+        ),
+        (
+            [
+                {"name": "2.0.0", "state": "absent", "move_to": "1.1.0"},
+                {"name": "1.1.0", "new_name": " 2.0.0"},
+                # gets the issues of the renamed version, not those of the deleted one
+                {"name": "1.0.0", "state": "absent", "move_to": "2.0.0"},
+            ],
+            {"2.0.0": "1.1.0"},
+        ),
+        (
+            [
+                {"name": "2.0.0", "new_name": "3.0.0"},
+                {"name": "1.1.0", "new_name": "2.0.0"},
+                {"name": "1.0.0", "new_name": "1.1.0"},
+            ],
+            {"1.1.0": "1.0.0", "2.0.0": "1.1.0", "3.0.0": "2.0.0"},
+        ),
+        (  # a new version gets a name that an earlier entry frees
+            [{"name": "2.0.0", "new_name": "3.0.0"}, {"name": "9.9", "new_name": "2.0.0"}],
+            {"1.0.0": "1.0.0", "1.1.0": "1.1.0", "2.0.0": "", "3.0.0": "2.0.0"},
+        ),
+    ],
+    ids=["deleted", "merged", "shifted", "new"],
+)
+def test_version_gets_a_name_that_an_earlier_entry_frees(
+    tracker: Tracker, entries: list[dict[str, Any]], after: dict[str, str]
+) -> None:
+    before = names(tracker)
+    given = {"entries": [{"project": "REL", **entry} for entry in entries]}
+    checked, done, again = tracker(**given, check=True), tracker(**given), tracker(**given)
+    assert checked.diff == done.diff
+    assert (checked.changed, done.changed, again.changed) == (True, True, False)
+    found = names(tracker)
+    known = set(before.values())
+    assert found == {name: before.get(former, found.get(name)) for name, former in after.items()}
+    assert [name for name in found if found[name] not in known] == [
+        name for name, former in after.items() if not former
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        (
+            [{"name": "1.1.0", "new_name": " 2.0.0"}, {"name": "2.0.0", "state": "absent"}],
+            "the name 'REL/2.0.0' before entries[1] frees it: put entries[1] first",
+        ),
+        (
+            [{"name": "1.1.0", "new_name": "2.0.0"}, {"name": "2.0.0", "new_name": "1.1.0"}],
+            "names can only be swapped with a third name",
+        ),
+        (
+            [{"name": "9.9"}, {"name": "1.1.0", "new_name": "9.9"}],
+            "entries[0] and entries[1] both give a version the name 'REL/9.9'",
+        ),
+        (
+            [{"name": "1.1.0", "new_name": "x"}, {"name": "X"}],
+            "entries[0] and entries[1] both give a version the name 'REL/X'",
+        ),
+        (
+            [{"name": "1.1.0", "new_name": "9.9"}, {"name": "2.0.0", "new_name": "9.9"}],
+            "entries[0] and entries[1] both give a version the name 'REL/9.9'",
+        ),
+        ([{"name": "9.9", "project": "10000"}], "project is '10000': write the key"),
+    ],
+)
+@pytest.mark.parametrize("check", [True, False])
+def test_entries_that_contradict_each_other_are_rejected_before_any_request(
+    tracker: Tracker, entries: list[dict[str, Any]], words: str, *, check: bool
+) -> None:
+    given = [{"project": "REL", **entry} for entry in entries]
+    tracker.refused("invalid", words, entries=given, check=check)
+    assert tracker.sandbox.requests("tracker") == []

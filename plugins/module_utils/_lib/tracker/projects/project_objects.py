@@ -56,6 +56,11 @@ class ProjectEntry:
 
     project: str
 
+    def check(self) -> None:
+        """Raise `invalid` for an id, which would be another name of the same project."""
+        if self.project.isdecimal():
+            raise invalid(f"project is '{self.project}': write the key of the project, not its id")
+
 
 @dataclass(frozen=True)
 class NamedEntry(ProjectEntry):
@@ -64,9 +69,16 @@ class NamedEntry(ProjectEntry):
     name: str
     new_name: str | None = None
     description: Annotated[str | None, Option(empty=True)] = None
+    state: str = "present"
+
+    @property
+    def last_name(self) -> str:
+        """Return the name of the object after the task."""
+        return self.new_name or self.name
 
     def check(self) -> None:
         """Raise `invalid` for a name that the server would reject."""
+        super().check()
         for option in ("name", "new_name"):
             name = (getattr(self, option) or "").strip()
             if len(name) > _LONGEST:
@@ -209,20 +221,33 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        #: Projects and names that earlier entries give to objects, and that they delete.
-        self._coming: set[tuple[str, str]] = set()
-        self._going: set[tuple[str, str]] = set()
+        #: Keys of the names that earlier entries give to objects, and that they take from objects.
+        self._coming: set[str] = set()
+        self._going: set[str] = set()
+        #: Keys of the new names of objects that are renamed already.
+        self._renamed: set[str] = set()
 
     def name(self, entry: Named) -> str:
         return f"{entry.project}/{entry.name}"
 
     def key(self, entry: Named) -> str:
-        return name_key(f"{entry.project}/{entry.name.strip()}")
+        return _key(entry.project, entry.name)
 
     def load(self, items: Sequence[Item[Named, ProjectState]]) -> None:
-        self._coming.clear()
-        self._going.clear()
+        _reject_contradictions(self.noun, items)
+        for names in (self._coming, self._going, self._renamed):
+            names.clear()
         super().load(items)
+        # backwards: an object with the name of an entry may be the one that a later entry has
+        # given this name in an earlier run
+        for item in reversed(items):
+            entry = item.entry
+            if entry.new_name is None or item.state is None:
+                continue
+            key = _key(entry.project, entry.new_name)
+            is_former = item.state.named(entry.name) is None or self.key(entry) in self._renamed
+            if is_former and item.state.named(entry.new_name) is not None:
+                self._renamed.add(key)
 
     def read_project(self, key: str) -> ProjectState:
         purpose = f"reading the {self.noun}s of the project '{key}'"
@@ -258,8 +283,11 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
         Raises `conflict` if two objects have the old and the new name.
         """
         entry, known = item.entry, self.known(item)
-        found = known.named(entry.name)
-        renamed = None if entry.new_name is None else known.named(entry.new_name)
+        found, renamed = known.named(entry.name), None
+        if entry.new_name is not None and _key(entry.project, entry.new_name) not in self._going:
+            renamed = known.named(entry.new_name)
+        if renamed is not None and self.key(entry) in self._renamed:
+            return renamed
         if found is not None and renamed is not None and found.id != renamed.id:
             raise ToolchainError(
                 "conflict",
@@ -278,8 +306,9 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
     ) -> Plan:
         """Return the plan for the desired values, with the object as return value."""
         found = plan(None if current is None else current.values, wanted, self.comparisons)
-        if "name" in found.after:
-            self._coming.add((item.entry.project, name_key(str(wanted["name"]))))
+        self._coming.add(_key(item.entry.project, wanted["name"]))
+        if current is not None and not same_name(current.name, wanted["name"]):
+            self._going.add(_key(item.entry.project, current.name))
         values = {**self.blank, **found.before, **found.after}
         number = None if current is None else current.id
         shown = self.shown(item.entry.project, number, values)
@@ -292,11 +321,11 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
         :param name: value of that option
         """
         current = self.known(item).named(item.entry.name)
-        if current is None:
+        if current is None or self.key(item.entry) in self._renamed:
             self.reject_pattern(item.entry.name)
             return unchanged({self.noun: None})
         target = None if name is None else self.target(item, option, name)
-        self._going.add((item.entry.project, name_key(current.name)))
+        self._going.add(self.key(item.entry))
         found = plan(current.values, None)
         if target is not None:  # in the diff, so that a sealed plan contains it
             found.after[option] = target.name
@@ -304,10 +333,12 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
 
     def target(self, item: ObjectItem[Named], option: str, name: str) -> ProjectObject:
         """Return the object that gets issues of another one. Raises `not_found`."""
-        found, project = self.known(item).named(name), item.entry.project
+        project, found = item.entry.project, None
+        if _key(project, name) not in self._going:
+            found = self.known(item).named(name)
         if found is None and self.is_predicted(project, name):
             return ProjectObject("", {}, {**self.blank, "name": name})
-        if found is None or (project, name_key(name)) in self._going:
+        if found is None:
             message = f"{option}: the project '{project}' has no {self.noun} '{name}'"
             raise ToolchainError("not_found", message)
         return found
@@ -316,8 +347,10 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
         """Return whether an earlier entry creates this object, or gives this name to another, or
         an earlier task in check mode would.
         """
-        known = self._task.predictions.get(self.noun, project, name.lower()) is not None
-        return known or (project, name_key(name)) in self._coming
+        key = _key(project, name)
+        if key in self._coming or key in self._going:
+            return key in self._coming
+        return self._task.predictions.get(self.noun, project, name.lower()) is not None
 
     def reject_pattern(self, name: str) -> None:
         """Raise `invalid` for a name with wildcards."""
@@ -485,6 +518,34 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
             if item.plan.before.get("name") != name:
                 # not its project: a query may name the object without it
                 predictions.add(f"new {self.noun}", "", name)
+
+
+def _key(project: str, name: str) -> str:
+    """Return the same string for all spellings of the name of an object."""
+    return name_key(f"{project}/{name.strip()}")
+
+
+def _reject_contradictions(noun: str, items: Sequence[ObjectItem[Named]]) -> None:
+    """Raise `invalid` for entries that give a name twice, or take a name and then free it."""
+    taken: dict[str, str] = {}
+    for item in items:
+        entry = item.entry
+        own, last = _key(entry.project, entry.name), _key(entry.project, entry.last_name)
+        is_freed = entry.state == "absent" or last != own
+        if is_freed and own in taken:
+            raise invalid(
+                f"{taken[own]} gives a {noun} the name '{item.name}' before {item.place} frees"
+                f" it: put {item.place} first; names can only be swapped with a third name, in"
+                " several tasks"
+            )
+        if entry.state == "absent":
+            continue
+        first = taken.setdefault(last, item.place)
+        if first != item.place:
+            raise invalid(
+                f"{first} and {item.place} both give a {noun} the name"
+                f" '{entry.project}/{entry.last_name}': list each {noun} once"
+            )
 
 
 def as_permission(error: ToolchainError) -> ToolchainError:

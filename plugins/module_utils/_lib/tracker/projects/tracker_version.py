@@ -169,7 +169,7 @@ class VersionKind(ProjectObjectKind[VersionEntry]):
             return removal.with_result(unresolved_count=None)
         current = self.managed(item)
         if current is None:
-            name = options.new_name or options.name
+            name = options.last_name
             self.reject_pattern(name)
             if not options.create and not self.is_predicted(options.project, name):
                 raise ToolchainError(
@@ -203,7 +203,7 @@ class VersionKind(ProjectObjectKind[VersionEntry]):
         if mode not in ("warn", "fail"):
             target = self.target(item, "unresolved", mode)
             is_released = current is not None and target.id == current.id
-            if is_released or same_name(mode, options.new_name or options.name):
+            if is_released or same_name(mode, options.last_name):
                 raise invalid(
                     f"unresolved is '{mode}', the version to release: use another version"
                 )
