@@ -86,8 +86,7 @@ class Action(ansible_internals.HookedAction):
             self.worker_module = self.module
         result = self.run_module(task_vars)
         if self._is_not_built(result, task_vars or {}):
-            for name in ("exception", RETURNED):
-                result.pop(name, None)
+            result.pop("exception", None)
             result.update(self._as_not_built(result))
         if self.task.no_log:
             ansible_internals.mark_rows_as_secret(result)
@@ -106,9 +105,10 @@ class Action(ansible_internals.HookedAction):
         return str(writing.resolved(str(named), task_vars) / "server_values")
 
     def _is_not_built(self, result: Mapping[str, Any], task_vars: Mapping[str, Any]) -> bool:
-        """Return whether a task in check mode failed for an object that this run will build."""
-        error = result.get("error") or {}
-        if not self.task.check_mode or error.get("kind") != "not_found":
+        """Return whether a task in check mode failed only for objects that this run will build."""
+        rows = result.get("results") or ()
+        errors = [result.get("error") or {}, *(row["error"] for row in rows if row.get("error"))]
+        if not self.task.check_mode or any(error.get("kind") != "not_found" for error in errors):
             return False
         return self._is_on(NOT_BUILT, task_vars, default=False)
 
@@ -120,7 +120,14 @@ class Action(ansible_internals.HookedAction):
         """
         soak = self.task.args.get("soak")
         if not isinstance(soak, Mapping):
-            return {"failed": False, "changed": True}
+            found = [
+                {"kind": row["kind"], "name": row.get("name", ""), "action": "update"}
+                if "error" in row
+                else row
+                for row in result.get(RETURNED, ())
+            ]
+            # without findings, the report names the object from the options of the task
+            return {"failed": False, "changed": True, **({RETURNED: found} if found else {})}
         if result["error"].get("status") is None:
             return {}
         stage = str(soak.get("status", soak.get("environment")))

@@ -110,6 +110,8 @@ class ToolchainError(Exception):
         self.detail = detail
         self.outcome_unknown = outcome_unknown
         self.result: dict[str, Any] = dict(result or {})
+        #: Findings of the failed task, if its return values do not contain them.
+        self.findings: Sequence[Any] = ()
         #: Status of the service that exchanges the login; `status` describes an object.
         self.login_status: int | None = None
         #: Seconds to wait before a retry, as requested by the server, or `None`.

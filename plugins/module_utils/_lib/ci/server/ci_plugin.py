@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from ...core import address
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, combined, invalid
 from ...core.files import read_text
 from ...core.finding import Finding
 from ...core.module.descriptor import Descriptor, writes
@@ -70,21 +70,31 @@ class CiPluginOperation:
             if offers and not offers.keys() >= set(planned.installing):
                 # the update site no longer offers a plugin that another user has just installed
                 planned = self._read()
-            if offers:  # empty until a write lets the server read the update site
+        errors = {one.name: one.error for one in planned.changes if one.error is not None}
+        if errors:
+            messages = {name: error.message for name, error in errors.items()}
+            failure = combined(list(errors.values()), "; ".join(messages.values()))
+            failure.findings = _findings(planned.rows(planned.plugins, planned.centre), messages)
+            raise failure
+        planned = replace(planned, offers=offers)
+        if offers:  # empty until a write lets the server read the update site
+            try:
                 update_centre.require_offers(planned.changes, offers)
+            except ToolchainError as error:
+                error.findings = _findings(planned.rows(planned.plugins, planned.centre), {})
+                raise
         for name, needed_by in update_centre.dependants(planned.changes, planned.plugins).items():
             self._task.warn(
                 f"{name} is a dependency of {', '.join(needed_by)}, which will fail to load"
             )
-        return self._full_plan(replace(planned, offers=offers))
+        return self._full_plan(planned)
 
     def _read(self) -> update_centre.PluginPlan:
         """Read the installed plugins, and compare them with the desired plugins."""
         plugins = installed_plugins.read(self._server)
         centre = update_centre.read_state(self._server)
-        return update_centre.PluginPlan(
-            update_centre.compared(self._wanted, plugins, centre), plugins, centre, {}
-        )
+        changes = update_centre.compared(self._wanted, plugins, centre)
+        return update_centre.PluginPlan(changes, plugins, centre, {})
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the planned changes of plugins, for a sealed plan."""
@@ -117,11 +127,7 @@ class CiPluginOperation:
 
     def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
         """Return a finding for each plugin, except for dependencies that the server adds."""
-        return [
-            installed_plugins.finding_of(row["name"], row["action"], row["before"], row["after"])
-            for row in values["plugins"]
-            if not row["implied"]
-        ]
+        return _findings(values["plugins"], {})
 
     def preflight(self, plan: Plan) -> None:
         update_centre.require_right(self._server)
@@ -145,7 +151,12 @@ class CiPluginOperation:
             self._task.unlock()
             centre = self._follow(planned) if self._options.wait else planned.centre
         except ToolchainError as error:
-            error.result.update(self._values_after_error(planned, switched, requested))
+            values = self._values_after_error(planned, switched, requested)
+            error.result.update(values)
+            actions = {change.name: change.action for change in planned.changes}
+            rows = values.get("plugins", ())
+            left = [one["name"] for one in rows if one["action"] != actions.get(one["name"])]
+            error.findings = _findings(rows, dict.fromkeys(left, error.message))
             raise
         plugins = installed_plugins.read(self._server)
         rows = planned.rows(plugins, centre, requested if self._options.wait else None)
@@ -228,4 +239,19 @@ def _wanted(options: CiPluginOptions) -> list[PluginEntry]:
             entry.state,
         )
         for number, entry in enumerate(options.plugins or ())
+    ]
+
+
+def _findings(rows: Iterable[Mapping[str, Any]], errors: Mapping[str, str]) -> list[Finding]:
+    """Return a finding for each plugin, except for dependencies that the server adds.
+
+    :param rows: return value `plugins`
+    :param errors: message for each plugin that failed
+    """
+    return [
+        Finding(row["name"], "plugin", error={"msg": errors[row["name"]]})
+        if row["name"] in errors
+        else installed_plugins.finding_of(row["name"], row["action"], row["before"], row["after"])
+        for row in rows
+        if not row["implied"]
     ]

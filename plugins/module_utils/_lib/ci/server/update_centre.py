@@ -314,6 +314,7 @@ class PluginChange:
     :param install: whether to install or update the plugin
     :param switch: other request to send: uninstall, enable or disable
     :param implied: whether the server installs the plugin as a dependency
+    :param error: why the change is impossible
     """
 
     wanted: PluginEntry
@@ -323,6 +324,7 @@ class PluginChange:
     install: bool = False
     switch: Switch | None = None
     implied: bool = False
+    error: ToolchainError | None = None
 
     @property
     def name(self) -> str:
@@ -467,9 +469,12 @@ class PluginPlan:
                 version = self._offered(change)
             elif newest is not None and newest.waits:
                 version = newest.version
-            mine = [each for each in centre.since(self.centre.last) if each.name == change.name]
-            action = "failed" if change.install and mine and mine[-1].failed else change.action
-            if not (done is None or change.implied or change.name in done):
+            tried = newest if change.install or change.joined else None
+            if tried is not None and not change.joined and tried.number <= self.centre.last:
+                tried = None  # an earlier installation
+            action = "failed" if tried is not None and tried.failed else change.action
+            is_done = done is None or change.implied or change.name in done
+            if not is_done and action != "failed":
                 version, action = change.before, "unchanged"
             else:
                 version = version or change.waiting
@@ -497,8 +502,8 @@ def compared(
 ) -> list[PluginChange]:
     """Return the planned change of each plugin.
 
-    Raises `not_found` if a plugin to disable is not installed, and `conflict` if the server will
-    remove a required plugin when it restarts.
+    Its error is `not_found` for a plugin to disable that is not installed, and `conflict` for a
+    required plugin that the server will remove when it restarts.
     """
     installed = {plugin.short_name: plugin for plugin in plugins}
     return [_change_of(entry, installed.get(entry.name), centre) for entry in wanted]
@@ -509,17 +514,19 @@ def _change_of(wanted: PluginEntry, installed: Plugin | None, centre: CentreStat
         gone = installed is None or installed.deleted is True
         return PluginChange(wanted, installed, switch=None if gone else "doUninstall")
     if installed is not None and installed.deleted is True:
-        raise ToolchainError(
+        error = ToolchainError(
             "conflict",
             f"the plugin {wanted.name} is marked for removal: restart the server first",
         )
+        return PluginChange(wanted, installed, error=error)
     coming = centre.coming(wanted.name)
     waiting = None if coming is None else coming.version
     version = waiting or (None if installed is None else installed.version)
     if wanted.state == "disabled" and version is None:
-        raise ToolchainError(
+        error = ToolchainError(
             "not_found", f"cannot disable the plugin {wanted.name}, because it is not installed"
         )
+        return PluginChange(wanted, installed, error=error)
     missing = version is None
     old = not missing and wanted.version is not None and is_older(version or "", wanted.version)
     joined = coming is not None and coming.runs and not old

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from ..errors import ToolchainError
 from ..finding import RETURNED, Finding, Reporting, ReportingFailure, sides
 from ..free_text import mask_free_text
 from ..plan import Action, Plan
@@ -35,10 +36,18 @@ def findings_of(
     return [_single(descriptor, values, options, secrets)] if descriptor.kind else []
 
 
-def of_failure(operation: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the return value with the findings of a failed task, if it knows its objects."""
-    knows = isinstance(operation, ReportingFailure)
-    found = operation.findings_of_failure(values) if knows else []
+def of_failure(
+    operation: Any, error: ToolchainError, values: Mapping[str, Any], *, with_changes: bool
+) -> dict[str, Any]:
+    """Return the return value with the findings of a failed task, if it knows its objects.
+
+    :param with_changes: false for a task that would have written, but failed before: the report of
+        such a run calls its changes done
+    """
+    found = error.findings
+    if not found and isinstance(operation, ReportingFailure):
+        found = operation.findings_of_failure(values)
+    found = [one for one in found if with_changes or one.action == "none" or one.error is not None]
     return {RETURNED: rows(found, operation.descriptor.kind)} if found else {}
 
 

@@ -140,13 +140,17 @@ def run(options: type, operation: OperationType) -> None:
     task = None if service is None else _task(service, module)
     planner = _Planner(module, operation, task)
     failed: ToolchainError | None = None
+    is_applied = False
     try:
         planner.options = typed_options.parse(options, module.params)
         prepared, plan, sealing = _planned(planner)
         asked = (module.sealed or {}).get("who") and module.check_mode and plan.changed
         attributed = asked and isinstance(prepared, Attributed)
         authors = prepared.authors(plan) if attributed else ()
-        applied = prepared.apply(plan) if _must_apply(prepared, plan, module.check_mode) else {}
+        applied = {}
+        if _must_apply(prepared, plan, module.check_mode):
+            is_applied = True
+            applied = prepared.apply(plan)
         if module.check_mode and plan.changed and isinstance(prepared, Predicting):
             prepared.predict(plan)
         values = _values(plan, applied, module.with_diff)
@@ -170,7 +174,10 @@ def run(options: type, operation: OperationType) -> None:
         if module.reports:
             from . import reported
 
-            values |= reported.of_failure(planner.prepared, values)
+            with_changes = module.check_mode or is_applied
+            values |= reported.of_failure(
+                planner.prepared, failed, values, with_changes=with_changes
+            )
         module.fail_json(**values)
     if task is not None and task.accounting.acknowledged:
         task.predictions.clear()

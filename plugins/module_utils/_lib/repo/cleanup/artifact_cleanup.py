@@ -116,14 +116,17 @@ class ArtifactCleanupOperation:
                 f" file that no rule matches: '{left[0]}'{more}. To delete such a file, set name to"
                 " its exact name"
             )
+        plan = _plan_of(going, [_shown(verdict) for verdict in kept])
         counted = {each.version_key: each for each in going if not each.after}
         if len(counted) > self._max_deletions:
             named = ", ".join(f"'{verdict.name}'" for verdict in list(counted.values())[:_NAMED])
-            raise invalid(
+            failure = invalid(
                 f"the rules would delete {len(counted)} items, more than max_deletions"
                 f" ({self._max_deletions}), so nothing was deleted. The first are {named}"
             )
-        return _plan_of(going, [_shown(verdict) for verdict in kept])
+            failure.findings = self.findings(plan, plan.result)
+            raise failure
+        return plan
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return a change for each deletion, for a sealed plan."""
@@ -135,18 +138,15 @@ class ArtifactCleanupOperation:
         If there are more than a thousand deletions, the last finding has the number of the others.
         """
 
-        def name(row: Mapping[str, Any]) -> str:
-            return f"{row['repo']}/{row['path']}"
-
         deleted = values["deleted"]
         found = []
         for row in deleted[:_MAX_FINDINGS]:
             before = {key: row.get(key) for key in ("size", "created")}
-            found.append(Finding(name(row), "item", "delete", before, text=row["reason"]))
+            found.append(Finding(_name_of(row), "item", "delete", before, text=row["reason"]))
         more = len(deleted) - _MAX_FINDINGS
         if more > 0:
             found.append(Finding(f"{more} more", "item", "delete", {"count": more}))
-        return [*found, *(Finding(name(row), "item") for row in values["kept"])]
+        return [*found, *(Finding(_name_of(row), "item") for row in values["kept"])]
 
     def authors(self, plan: Plan) -> list[Author]:
         """Return who modified the items last."""
@@ -309,8 +309,15 @@ class ArtifactCleanupOperation:
             pending = {name: each for name, each in pending.items() if name not in ready}
         done = list(deletions.values())
         result = _result(done)
-        failure = failure_of(done, "deletions", {**plan.result, **result})
+        values = {**plan.result, **result}
+        failure = failure_of(done, "deletions", values)
         if failure is not None:
+            failed = [
+                Finding(each.name, "item", error={"msg": each.error.message})
+                for each in done
+                if each.error is not None
+            ]
+            failure.findings = [*failed, *self.findings(plan, values)]
             raise failure
         return result
 
@@ -384,6 +391,10 @@ def _result(deletions: Sequence[Deletion]) -> dict[str, Any]:
         ],
         "reclaimed_bytes": sum(verdict.item.all_bytes for verdict in deleted),
     }
+
+
+def _name_of(row: Mapping[str, Any]) -> str:
+    return f"{row['repo']}/{row['path']}"
 
 
 def _shown(verdict: CleanupVerdict) -> dict[str, Any]:

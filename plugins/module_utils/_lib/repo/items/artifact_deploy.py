@@ -135,7 +135,11 @@ class ArtifactDeployOperation:
             self._operation.predict(plan)
 
     def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
-        return [of_row(row, self.descriptor.name_of(row)) for row in values["artifacts"]]
+        return self.findings_of_failure(values)
+
+    def findings_of_failure(self, values: Mapping[str, Any]) -> list[Finding]:
+        rows = values.get("artifacts", ())
+        return [of_row(row, self.descriptor.name_of(row)) for row in rows]
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         return self._operation.apply(plan)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 
 from ...core.address import path
 from ...core.concurrency import first_alone, spread
-from ...core.errors import ToolchainError, invalid, quoted
+from ...core.errors import ToolchainError, invalid, quoted, single_line
 from ...core.finding import Finding, of_row
 from ...core.http.messages import back_off, expected, json_or_none
 from ...core.json_text import member
@@ -325,7 +325,10 @@ class PlannedIssue:
         """Return the entry in the return value `issues`."""
         action = self.action if changes or self.error is None else "unchanged"
         shown = {"key": self.key, "action": action, "changes": list(map(shown_change, changes))}
-        return shown if self.error is None else {**shown, "error": self.error.as_dict()}
+        if self.error is None:
+            return shown
+        error = {**self.error.as_dict(), "msg": single_line(self.error.message)}
+        return {**shown, "error": error}
 
 
 class TrackerIssueOperation:
@@ -460,7 +463,10 @@ class TrackerIssueOperation:
         return PlannedIssue(None, "created", (*changes, *later), needs=needs, create=create)
 
     def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
-        return [of_row(row, row["key"] or "") for row in values["issues"]]
+        return self.findings_of_failure(values)
+
+    def findings_of_failure(self, values: Mapping[str, Any]) -> list[Finding]:
+        return [of_row(row, row["key"] or "") for row in values.get("issues", ())]
 
     def authors(self, plan: Plan) -> list[Author]:
         """Return the author of the newest entry in the history of each issue that differs."""
