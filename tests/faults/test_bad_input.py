@@ -68,6 +68,12 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"builds": [{"job": "no-parameters"}, {"job": "a//b"}]},
         "job",
     ),
+    "a source that is none": ("ci_job", {"job": "a", "copy_from": ".."}, "copy_from is '..'"),
+    "places that are no list": (
+        "ci_export",
+        {"dest": "a", "accounts": {"places": {"jobs": "users[]"}}},
+        "accounts: places.jobs must be a list",
+    ),
     "a build that is none": ("ci_build_stop", {"job": "slow", "build": "1/stop"}, "permalink"),
     "a value of no build": ("ci_job_info", {"job": "slow", "xpath": "//result"}, "build"),
     "a whole repository": (

@@ -233,7 +233,10 @@ def _slips_of_mappings(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
         return
     yield "a=b, c=1.10", {"a": "b", "c": "1.10"}
     yield DEEP_TEXT, REFUSED
-    if option["values"] == "text":
+    if option["values"] == "line":
+        yield from (({"a": None}, REFUSED), ({"a": " "}, REFUSED), ({"a": ["b"]}, REFUSED))
+        yield from (({"a": 1.1}, REFUSED), ({"a": "b\0"}, REFUSED), ({"a": 7}, {"a": "7"}))
+    elif option["values"] == "text":
         yield from (({"a": 1.1}, REFUSED), ({"a": ["b", 1.1]}, REFUSED), ('{"a": 1.1}', REFUSED))
         yield from (({"a": {"b": "c"}}, REFUSED), ({"a": [["b"]]}, REFUSED))
         yield {"a": True, "b": 7, "c": None}, {"a": "true", "b": "7", "c": None}
@@ -348,7 +351,7 @@ def test_every_option_names_its_elements(name: str) -> None:
         kind = spot.option.get("elements") or spot.option.get("type")
         open_ = kind in ("dict", "raw") and not spot.option.get("options")
         assert ("values" in spot.option) is open_, spot.place
-        assert spot.option.get("values", "text") in ("text", "json"), spot.place
+        assert spot.option.get("values", "text") in ("text", "line", "json"), spot.place
 
 
 def test_empty_list_of_entries_is_rejected() -> None:

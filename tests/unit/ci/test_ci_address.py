@@ -75,9 +75,9 @@ def test_job_is_found_in_every_notation(given: Any, path: str) -> None:
 )
 def test_job_of_another_server_is_rejected(given: Any) -> None:
     with pytest.raises(ToolchainError) as caught:
-        job_of(given, BASE)
+        job_of(given, BASE, "copy_from")
     assert caught.value.kind == "invalid"
-    assert "job" in caught.value.message
+    assert "copy_from" in caught.value.message
 
 
 @given(st.lists(NAMES, min_size=1, max_size=4))

@@ -62,24 +62,26 @@ class Job:
         return Job(f"{self.path}/job/{address.path(stored)}", f"{self.name}/{unquote(stored)}")
 
 
-def job_of(value: object, base_url: str) -> Job:
-    """Return the job that the option `job` names. Raises `invalid` for other values.
+def job_of(value: object, base_url: str, option: str = "job") -> Job:
+    """Return the job that an option names. Raises `invalid` for other values.
 
     :param value: `folder/job`, a list of names (one per level), or a URL on the server
     :param base_url: URL of the server without a trailing slash
+    :param option: its name, for messages
     """
     names = list(value) if isinstance(value, (list, tuple)) else [value]
     if any(isinstance(name, (bool, bytes)) or not isinstance(name, (str, int)) for name in names):
         raise invalid(
-            "job must be a string or a list of strings: use folder/job, a list of names, or a URL"
+            f"{option} must be a string or a list of strings: use folder/job, a list of names, or a"
+            " URL"
         )
     if isinstance(value, (list, tuple)):
-        return _of_names([str(name) for name in value])
+        return _of_names([str(name) for name in value], option)
     text = str(value).strip()
     start, end = misplaced_user_info(text)
     if end > start or "://" in text:
-        return _of_url(text, base_url)
-    return _of_names(text.strip("/").split("/"))
+        return _of_url(text, base_url, option)
+    return _of_names(text.strip("/").split("/"), option)
 
 
 def build_path(job: Job, number: int) -> str:
@@ -96,16 +98,18 @@ def build_segment(build: str) -> str:
     return text
 
 
-def _of_names(names: list[str]) -> Job:
+def _of_names(names: list[str], option: str) -> Job:
     if not names or any(name.strip() == "" for name in names):
-        raise invalid("job has an empty name: use folder/job, a list of names, or the job's URL")
+        raise invalid(
+            f"{option} has an empty name: use folder/job, a list of names, or the job's URL"
+        )
     if not {".", ".."}.isdisjoint(names):
         named = "/".join(names)
-        raise invalid(f"job is '{named}': use the full name of the job, without '.' and '..'")
+        raise invalid(f"{option} is '{named}': use the full name of the job, without '.' and '..'")
     odd = next((name for name in names if _IMPOSSIBLE.search(name)), None)
     if odd is not None:
         raise invalid(
-            f"job: '{printable(odd)}' cannot be the name of a job: it contains one of *^: or a"
+            f"{option}: '{printable(odd)}' cannot be the name of a job: it contains one of *^: or a"
             " control character"
         )
     stored = [_ENCODED_IN_NAMES.sub(lambda found: quote(found[0], safe=""), name) for name in names]
@@ -113,25 +117,25 @@ def _of_names(names: list[str]) -> Job:
     return Job(path, "/".join(names))
 
 
-def _of_url(url: str, base_url: str) -> Job:
+def _of_url(url: str, base_url: str, option: str) -> Job:
     """Return the job at a URL of the server. Views in the path are ignored."""
     if origin(url) == NOWHERE:
-        require_address(url, "in job")
+        require_address(url, f"in {option}")
     base = path_of(base_url).rstrip("/")
     same = origin(url) == origin(base_url) != NOWHERE
     if not same or not path_of(url).startswith(f"{base}/"):
-        raise invalid(f"the URL in job is not on the CI server at {base_url}")
+        raise invalid(f"the URL in {option} is not on the CI server at {base_url}")
     rest = path_of(url)[len(path_of(base_url)) :]
     parts = [part for part in rest.split("/") if part]
     segments: list[str] = []
     while parts:
         kind, name, *parts = [*parts, ""] if len(parts) == 1 else parts
         if kind not in ("job", "view") or unquote(name) in ("", ".", ".."):
-            raise invalid("the URL in job is not the URL of a job (…/job/folder/job/name/)")
+            raise invalid(f"the URL in {option} is not the URL of a job (…/job/folder/job/name/)")
         if kind == "job":
             segments.append(quote(name, safe="%"))
     if not segments:
-        raise invalid("the URL in job does not name a job (…/job/folder/job/name/)")
+        raise invalid(f"the URL in {option} does not name a job (…/job/folder/job/name/)")
     names = [unquote(unquote(segment)) for segment in segments]
     return Job("/".join(f"job/{segment}" for segment in segments), "/".join(names))
 

@@ -153,10 +153,7 @@ class CredentialStores:
         """Return the location of a credential. Raises `invalid` for an invalid folder name."""
         if not folder:
             return CredentialLocation("", domain, id_)
-        try:
-            return CredentialLocation(job_of(folder, self._url).name, domain, id_)
-        except ToolchainError as error:
-            raise invalid(f"folder '{folder}' cannot be used: {error.message}") from None
+        return CredentialLocation(job_of(folder, self._url, "folder").name, domain, id_)
 
     def read(self, location: CredentialLocation) -> XmlElement | None:
         """Return the XML of a credential, or `None` if the credential does not exist.

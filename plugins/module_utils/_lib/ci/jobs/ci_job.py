@@ -102,8 +102,8 @@ class CiJobOperation:
         self._name = unquote(job.path.rpartition("/")[2])
         #: Path of the parent folder; "" at the top level.
         self._parent = job.path.rpartition("/job/")[0]
-        source = options.copy_from
-        self._source = None if source is None else job_of(source, task.connection.url)
+        source, url = options.copy_from, task.connection.url
+        self._source = None if source is None else job_of(source, url, "copy_from")
         self._text = self._given_configuration()
         creates = options.folder or source is not None or self._text is not None
         if creates and options.state == "present" and "://" not in str(options.job):

@@ -219,10 +219,7 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
     def _folder(self, entry: CiViewEntry) -> Job | None:
         if not entry.folder:
             return None
-        try:
-            return job_of(entry.folder, self._task.connection.url)
-        except ToolchainError as error:
-            raise invalid(f"folder '{entry.folder}' cannot be used: {error.message}") from None
+        return job_of(entry.folder, self._task.connection.url, "folder")
 
     def _parent_path(self, entry: CiViewEntry) -> str:
         folder = self._folder(entry)

@@ -10,7 +10,8 @@ An argument spec may contain keys that Ansible does not have (:data:`EXTRA_KEYS`
 - `single`: each line of a string is an entry of a list, for names that may contain commas. By
   default, lines are also split at their commas.
 - `values`: type of the values in a `dict` without `options` or in a `raw` option: `text` for
-  strings, `json` for any type. For a `str` option, `json` means that the string is JSON.
+  strings, `json` for any type. In a `dict`, `text` also accepts null and lists of strings, `line`
+  only strings that are not empty. For a `str` option, `json` means that the string is JSON.
 - `private`: which values of the option are secrets depends on their names or on the account; see
   :mod:`option_secrets`.
 """
@@ -326,6 +327,8 @@ def _mapping(option: Mapping[str, Any], value: Any, place: Place) -> Any:
         return check_options(options, value, place)
     if option.get("values") == "text":
         return {name: _value(member, _member(place, name)) for name, member in value.items()}
+    if option.get("values") == "line":
+        return {name: line(member, _member(place, name)) for name, member in value.items()}
     return dict(value)
 
 

@@ -51,7 +51,7 @@ class Option:
     empty: bool | None = None
     whole: bool | None = None
     single: bool | None = None
-    values: Literal["text", "json"] | None = None
+    values: Literal["text", "line", "json"] | None = None
     private: bool | None = None
     least: float | None = None
     above: float | None = None

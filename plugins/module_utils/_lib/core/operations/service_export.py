@@ -39,10 +39,16 @@ class ExportedAccounts:
     :param required: an account without a name is an error
     """
 
-    names: Annotated[dict[str, str], Option(values="text")] = field(default_factory=dict)
+    names: Annotated[dict[str, str], Option(values="line")] = field(default_factory=dict)
     preferred: list[str] = field(default_factory=list)
     places: Annotated[dict[str, list[str]], Option(values="json")] = field(default_factory=dict)
     required: bool = False
+
+    def check(self) -> None:
+        """Raise `invalid` for places that are no lists of strings."""
+        for name, places in self.places.items():
+            if not isinstance(places, list) or not all(isinstance(one, str) for one in places):
+                raise invalid(f"places.{name} must be a list of strings such as users[]")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ def translated(body: str, translate: Callable[[str], str], *, in_cloud: bool) ->
 
 def with_accounts(body: str, accounts: Mapping[str, str], *, in_cloud: bool) -> str:
     """Return a body that mentions the accounts of names. A name without an account stays."""
-    return translated(body, lambda name: str(accounts.get(name, name)), in_cloud=in_cloud)
+    return translated(body, lambda name: accounts.get(name, name), in_cloud=in_cloud)
 
 
 def names(body: str) -> dict[str, str]:

@@ -83,7 +83,7 @@ class PageFields(PageAddress):
     restrictions: RestrictedOperations | None = None
     labels: list[str] | None = None
     attachments: list[PageAttachmentOptions] | None = None
-    accounts: Annotated[dict[str, str] | None, Option(values="text")] = None
+    accounts: Annotated[dict[str, str] | None, Option(values="line")] = None
 
     def require(self) -> None:
         super().require()

@@ -113,7 +113,7 @@ class TreeOptions:
     force: bool = False
     mark: bool = True
     attachments: bool = True
-    accounts: Annotated[dict[str, str] | None, Option(values="text")] = None
+    accounts: Annotated[dict[str, str] | None, Option(values="line")] = None
     parallel: Positive = 4
 
 
