@@ -289,3 +289,23 @@ def test_no_report_is_written_if_results_are_unreadable(
     assert "cannot write a report with" in warning
     assert missing in warning
     assert not (tmp_path / "report").exists()
+
+
+@pytest.mark.parametrize(
+    ("default", "expected"), [("{{ entry.index }}", [0, 1]), ("{{ limit }}", [0, 0])]
+)
+def test_defaults_that_refer_to_the_item_are_evaluated_for_each(
+    monkeypatch: pytest.MonkeyPatch, default: str, expected: list[int]
+) -> None:
+    values = iter([0, 1])
+    monkeypatch.setattr(
+        ansible_internals, "_module_defaults", lambda *_given: {"timeout": next(values)}
+    )
+    monkeypatch.setattr(ansible_internals, "_DEFAULTS", {})
+    task = SimpleNamespace(_uuid="1", module_defaults=[{"delivery.toolchain.x": {"a": default}}])
+    variables = {"ansible_loop_var": "entry"}
+    found = [
+        ansible_internals.module_arguments("x", {}, task, None, variables)["timeout"]
+        for _item in range(2)
+    ]
+    assert found == expected

@@ -375,7 +375,9 @@ def module_arguments(
     """
     try:
         key = task_id(task), str(variables.get("inventory_hostname")), name
-        if key not in _DEFAULTS:
+        # evaluating them takes 2 ms, so only those that refer to the item are evaluated for each
+        refers = variables.get("ansible_loop_var", "") in str(task.module_defaults)
+        if refers or key not in _DEFAULTS:
             _DEFAULTS[key] = _module_defaults(name, task, templar)
     except (Missing, TypeError) as error:
         raise AnsibleError(
