@@ -151,3 +151,14 @@ def test_reason_of_an_undefined_name_is_shown_once() -> None:
 
     with pytest.raises(ToolchainError, match=r"evaluated: 'nope' is undefined$"):
         value_of("toolchain_ci_url", {"toolchain_ci_url": "{{ nope }}"}, template)
+
+
+def test_undefined_name_is_reported_with_its_place_in_a_list() -> None:
+    def template(value: Any) -> Any:
+        if "nope" in str(value):
+            raise AnsibleUndefinedVariable("'nope' is undefined")
+        return value
+
+    given = {"a": [{"name": "x"}, {"name": "y", "to": {"users": ["{{ nope }}"]}}]}
+    with pytest.raises(ToolchainError, match=r"variable a\[1\]\.to\.users\[0\] cannot be"):
+        value_of("a", given, template)

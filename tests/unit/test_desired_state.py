@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     bookkeeping,
     desired_schema,
@@ -203,6 +206,17 @@ def test_secret_is_read_from_variable_or_vault(tmp_path: Path) -> None:
     decrypted = desired_state.Reading(lambda name: {"users": [{"name": "eve", "password": "x"}]})
     found = desired_state.variables(desired_state.read(tmp_path, decrypted))
     assert found["analysis_config_users"][0]["password"] == "x"
+
+
+def test_secret_whose_variable_cannot_be_evaluated_is_named(tmp_path: Path) -> None:
+    def undefined(name: str) -> Any:
+        raise ToolchainError("invalid", f"the variable {name} cannot be evaluated")
+
+    text = "users: [{name: eve, password: {from: one}}]"
+    (tmp_path / "analysis.yml").write_text(text, encoding="utf-8")
+    told = r"analysis\.yml: users\[0\]\.password: the variable one cannot be evaluated$"
+    with pytest.raises(desired_state.DesiredStateError, match=told):
+        desired_state.read(tmp_path, desired_state.Reading(load, undefined))
 
 
 BASE = {

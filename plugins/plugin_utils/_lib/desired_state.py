@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...module_utils._lib.core.errors import ToolchainError
 from ...module_utils._lib.core.files import open_regular
 from ...module_utils._lib.core.object_names import object_name
 from ...module_utils._lib.core.yaml_text import reason_of
@@ -343,7 +344,10 @@ def _with_secrets(value: Any, schema: Mapping[str, Any], reading: Reading, place
 
 def _secret(value: Mapping[str, Any], reading: Reading, place: str) -> str:
     name = value["from"]
-    secret = reading.variable(name)
+    try:
+        secret = reading.variable(name)
+    except ToolchainError as error:
+        raise DesiredStateError(f"{place}: {error.message}") from None
     if not isinstance(secret, str) or not secret:
         problem = "not defined" if secret is None else "empty" if secret == "" else "not a string"
         raise DesiredStateError(f"{place} is taken from the variable {name}, which is {problem}")

@@ -40,6 +40,8 @@ class _NeverRaised(Exception):
 
 #: Error of ansible-core 2.19 and newer for a template that results in `omit`.
 _OMITTED: type[Exception] = getattr(errors, "AnsibleValueOmittedError", _NeverRaised)
+#: Errors of a template that uses an undefined name, or that has a wrong syntax.
+_UNEVALUATED = (errors.AnsibleUndefinedVariable, errors.AnsibleTemplateError)
 
 
 def evaluated(value: Any, template: Callable[[Any], Any]) -> Any:
@@ -53,20 +55,37 @@ def evaluated(value: Any, template: Callable[[Any], Any]) -> Any:
         return None
 
 
-def value_of(name: str, variables: Mapping[str, Any], template: Callable[[Any], Any]) -> Any:
-    """Return the value of a variable, `None` if it is not set, empty or `omit`.
+def content_of(name: str, variables: Mapping[str, Any], template: Callable[[Any], Any]) -> Any:
+    """Return the value of a variable, `None` if it is not set, or `omit`.
 
-    Raises `invalid` if its value uses an undefined name.
+    Raises `invalid` if its value uses an undefined name, or has a template with an error.
     """
     value = variables.get(name)
-    if value is None:
-        return None
     try:
-        value = evaluated(value, template)
-    except errors.AnsibleUndefinedVariable as error:
+        return None if value is None else evaluated(value, template)
+    except _UNEVALUATED as error:
         # until ansible-core 2.18, the string of the error contains the reason twice
-        message = f"the variable {name} cannot be evaluated: {single_line(str(error.args[0]))}"
-        raise invalid(message) from None
+        reason = single_line(str(error.args[0]))
+    raise invalid(f"the variable {name}{_place(value, template)} cannot be evaluated: {reason}")
+
+
+def _place(value: Any, template: Callable[[Any], Any]) -> str:
+    """Return which part of a value cannot be evaluated, such as `[2].name`, "" if no part is
+    known.
+    """
+    parts = value.items() if isinstance(value, Mapping) else enumerate(value)
+    for key, part in parts if isinstance(value, Mapping | list) else ():
+        try:
+            evaluated(part, template)
+        except _UNEVALUATED:
+            shown = f"[{key}]" if isinstance(key, int) else f".{key}"
+            return f"{shown}{_place(part, template)}"
+    return ""
+
+
+def value_of(name: str, variables: Mapping[str, Any], template: Callable[[Any], Any]) -> Any:
+    """Return the value of a variable as `content_of`, also `None` if it is empty."""
+    value = content_of(name, variables, template)
     return None if value in (None, "", variables.get("omit")) else value
 
 

@@ -160,6 +160,6 @@ def folder_of(run: Run, variable: str = "desired_state_folder") -> Path:
 
 def reading_of(run: Run) -> desired_state.Reading:
     def variable(name: str) -> Any:
-        return run.template(run.variables[name]) if name in run.variables else None
+        return variables.content_of(name, run.variables, run.template)
 
     return desired_state.Reading(run.load, variable)
