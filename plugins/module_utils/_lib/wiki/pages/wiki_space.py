@@ -548,7 +548,8 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
                 self._task.warn(f"the space {entry.key}: {sentence}")
                 known = plan.result.get("unsupported", ())
                 changes = tuple(each for each in plan.changes if each.field != "permissions")
-                item.plan = replace(plan, changes=changes).with_unsupported([*known, sentence])
+                left = replace(plan, changes=changes) if changes else unchanged(plan.result)
+                item.plan = left.with_unsupported([*known, sentence])
                 item.returned = {**item.returned, "unsupported": [*known, sentence]}
 
     def left(self, item: Item[SpaceEntry, Any]) -> Plan | None:
