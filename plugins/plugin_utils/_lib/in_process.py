@@ -13,6 +13,7 @@ import difflib
 import functools
 import importlib
 import io
+import multiprocessing
 import os
 import signal
 import sys
@@ -78,6 +79,7 @@ class Action(ansible_internals.HookedAction):
     def run(
         self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
     ) -> dict[str, Any]:
+        _end_with_parent(os.getpid())
         # a temporary folder that Ansible removes at the end of the run
         os.environ[run_folder.VARIABLE] = os.path.join(constants.DEFAULT_LOCAL_TMP, "toolchain-run")
         os.environ[server_values.FOLDER] = self._folder_of_server_values(task_vars or {})
@@ -277,10 +279,8 @@ class Action(ansible_internals.HookedAction):
     def run_in_worker(self) -> tuple[int, str, str]:
         if self.internals is None:
             raise RuntimeError("cannot run a module in the worker: private names are missing")
-        parent = os.getppid()
-        _end_with(parent, os.getpid())
         with (
-            progress_to(_show, last=functools.partial(_write_to_stderr_of, parent)),
+            progress_to(_show, last=functools.partial(_write_to_stderr_of, os.getppid())),
             _as_on_a_target(self.environment(), self.loader.get_basedir()),
             self.internals.ready_for(self.module_arguments),
         ):
@@ -356,14 +356,23 @@ def _write_to_stderr_of(parent: int, line: str) -> None:
 
 
 @functools.cache
-def _end_with(parent: int, worker: int) -> None:
-    """Send SIGTERM to this worker as soon as its parent process has ended.
+def _end_with_parent(worker: int) -> None:
+    """Send SIGTERM to this worker as soon as the process that forked it has ended.
 
-    One thread for all items of a loop.
+    One thread for all items of a loop. `os.getppid()` would not notice that the process has ended
+    before this call.
     """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        # up to ansible-core 2.18: without a handler, an interrupted module that waits would not end
+        # the worker, and the next item of a loop would start
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_signal: os._exit(1))
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while os.getppid() == parent.pid:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
         os.kill(worker, signal.SIGTERM)
 

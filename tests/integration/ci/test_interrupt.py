@@ -119,18 +119,25 @@ def test_interrupt_reports_the_running_build_or_stops_it(
     assert _posts(sandbox) == ["/job/slow/build", *(["/job/slow/1/stop"] if stop else [])]
 
 
-@pytest.mark.parametrize("stop", [False, True])
-def test_worker_ends_with_its_parent(fresh: Fresh, tmp_path: Path, stop: bool) -> None:
-    """Verify that a killed run leaves no worker, no open pipe, and no build that it must stop."""
+@pytest.mark.parametrize(("stop", "in_process"), [(False, True), (True, True), (True, False)])
+def test_worker_ends_with_its_parent(
+    fresh: Fresh, tmp_path: Path, stop: bool, in_process: bool
+) -> None:
+    """Verify that a killed run leaves no process, no open pipe, and no build that it must stop."""
     workers: list[Path] = []
 
+    def add_children(process: str) -> None:
+        for child in Path(f"/proc/{process}/task/{process}/children").read_text().split():
+            workers.append(Path("/proc", child))
+            add_children(child)
+
     def kill(process: int) -> None:
-        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-        workers.extend(Path("/proc", child) for child in children)
+        add_children(str(process))
         os.kill(process, signal.SIGKILL)
 
     sandbox = fresh("real")
-    code, _output = _ended(sandbox, tmp_path, {"stop_on_timeout": stop}, kill)
+    variables = {"toolchain_in_process": in_process}
+    code, _output = _ended(sandbox, tmp_path, {"stop_on_timeout": stop}, kill, vars=variables)
     assert code == -signal.SIGKILL
     assert workers
     deadline = time.monotonic() + _SECONDS
