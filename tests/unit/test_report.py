@@ -273,6 +273,12 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
             "credential c: differs in description; cannot compare secret (update, drift)",
         ],
     ),
+    "a failure that failed_when accepts": (
+        "wiki_space",
+        {"msg": "there is no space X", "error": {"kind": "not_found"}},
+        {"key": "X", "name": "Y"},
+        ["space X: there is no space X (none, failed)"],
+    ),
     "a lock file": (
         "ci_plugin_info",
         {**PLUGINS, "missing": ["a"], "plugins": [{"short_name": "b"}]},
@@ -285,7 +291,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("what", RESULTS)
 def test_result_gives_its_objects(what: str) -> None:
     module, result, options, expected = RESULTS[what]
-    if "censored" not in result:
+    if "censored" not in result and "error" not in result:
         result = reporting(module, result, options)
     assert told(task_findings.compared(module, result, options, "the task")) == expected
 

@@ -41,6 +41,8 @@ def compared(
         return [_worded(found, task, check=check) for found in result[RETURNED]]
     if not descriptor.kind:
         return []
+    if result.get("error") and not result.get("changed"):  # `failed_when` accepts the failure
+        return failed(module, result, options, task, check=check)
     return [_without_difference(*object_of(module, options, result, task), result, "differs")]
 
 
