@@ -154,6 +154,13 @@ def test_repeated_setting_and_empty_folder_are_rejected(tmp_path: Path) -> None:
         read(tmp_path, ci__a="check_java: true", ci__b="check_java: false")
 
 
+def test_file_whose_ending_has_other_letters_is_rejected(tmp_path: Path) -> None:
+    """A report without it would say that its objects are in sync."""
+    (tmp_path / "repo.YML").write_text("", encoding="utf-8")
+    with pytest.raises(desired_state.DesiredStateError, match=r"repo\.YML is not read: end its"):
+        read(tmp_path, ci="check_java: true")
+
+
 IRREGULAR: dict[str, Callable[[Path], None]] = {
     "a pipe": os.mkfifo,
     "a folder": Path.mkdir,

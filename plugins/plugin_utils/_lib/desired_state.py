@@ -292,12 +292,14 @@ def files_in(base: Path, folder: Path, errors: list[str]) -> Iterator[tuple[Path
             is_link = file.is_symlink()
             problem = "is a link to a folder: use a folder" if is_link else _unreadable(file)
             errors += [f"{file.relative_to(base)} {problem}"] if problem else []
-        if file.suffix not in YAML_ENDINGS:
+        if file.suffix.lower() not in YAML_ENDINGS:
             continue
         if folder == base and parts[0] == ENVIRONMENTS:
             continue
         service = parts[0] if len(parts) > 1 else file.stem
-        if not file.is_file():
+        if file.suffix not in YAML_ENDINGS:
+            errors.append(f"{file.relative_to(base)} is not read: end its name in .yml")
+        elif not file.is_file():
             errors.append(f"{file.relative_to(base)} is not a regular file: move it elsewhere")
         elif service in services():
             yield file, service
