@@ -369,7 +369,7 @@ def _end_with_parent(worker: int) -> None:
         # up to ansible-core 2.18: without a handler, an interrupted module that waits would not end
         # the worker, and the next item of a loop would start
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_signal: os._exit(1))
+            signal.signal(number, lambda *_signal: os.kill(worker, signal.SIGKILL))
 
     def watch() -> None:
         while os.getppid() == parent.pid:
