@@ -182,6 +182,19 @@ def test_issue_shifted_across_a_page_border_is_read() -> None:
     assert len(server.asked) <= 4
 
 
+@pytest.mark.parametrize("parallel", [1, 4])
+def test_reading_ends_if_the_number_of_matches_was_wrong(parallel: int) -> None:
+    server = Server(25)
+
+    def ask(start: int, size: int) -> dict[str, Any]:
+        page = server(start, size)
+        return page if start else {**page, "total": 10**30}
+
+    found = read_pages(ask, page_size=10, parallel=parallel)
+    assert sorted(numbers(found)) == list(range(1, 26))
+    assert len(server.asked) <= 12
+
+
 def test_issue_created_while_reading_is_read_once() -> None:
     def grow(number: int, matches: list[int]) -> None:
         if number == 3:

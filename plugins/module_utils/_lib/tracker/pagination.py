@@ -195,6 +195,8 @@ class OffsetPages:
         chunks = ((begin, min(begin + step, end)) for begin in range(first.end, end, step))
         for pages in bounded(self._parallel, self._chunk, chunks):
             yield from pages
+            if not pages[-1].issues:  # the number of matches has fallen
+                return
         for _number in range(_MAX_PAGES):
             if self._end() <= end:
                 return

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import expected
-from ...core.json_text import as_text, member
+from ...core.json_text import as_text, json_objects, member
 from ...core.plan import Change
 from ..accounts import identity
 from ..issues.documents import is_document, same_document, text_of
@@ -154,6 +154,7 @@ class CommentPart(Part):
     def _comments(self, shown: Any, key: str) -> list[Any]:
         found, total = member(shown, "comments"), member(shown, "total")
         is_whole = isinstance(found, list) and isinstance(total, int) and len(found) >= total
+        is_whole = is_whole and len(json_objects(found)) == len(found)
         is_whole = is_whole and (self._internal is None or self._site.cloud)
         return found if is_whole and not member(shown, "startAt") else self._read(key)
 

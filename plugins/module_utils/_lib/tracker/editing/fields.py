@@ -114,12 +114,14 @@ class WantedField:
 
     def leaving(self, current: Any) -> list[Any]:
         """Return the entries to remove from the current list."""
-        return [entry for entry in current or [] if any(same(entry, gone) for gone in self.gone)]
+        entries = current if isinstance(current, list) else []
+        return [entry for entry in entries if any(same(entry, gone) for gone in self.gone)]
 
     def change(self, current: Any) -> Change:
         before, after = map(self.comparison.shown, (current, self.value))
         if self.adds:
-            kept = [entry for entry in current or [] if entry not in self.leaving(current)]
+            entries, leaving = current if isinstance(current, list) else [], self.leaving(current)
+            kept = [entry for entry in entries if entry not in leaving]
             after = [*shown(kept), *shown(missing(current, self.value))]
         if before == after and is_document(self.value):  # the text is the same
             before, after = current, self.value

@@ -9,11 +9,14 @@ from functools import partial
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid, quoted
-from ...core.http.messages import expected
-from ...core.json_text import as_text, member
+from ...core.http.messages import expected, unexpected_body
+from ...core.json_text import as_text, json_objects, member
 from ...core.plan import Change
 from .issue_options import RemoteLink
 from .site import Edit, Part, Site, TrackerIssue
+
+#: Members of every type of links.
+_OF_TYPES = ("id", "name", "inward", "outward")
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,10 @@ class WantedLink:
         if self.is_symmetric:
             sides = ["outwardIssue", "inwardIssue"]
         return any(
-            as_text(link["type"].get("id")) == self.type_id and self.issue.is_same(link[side])
-            for link in links or []
+            as_text(member(link, "type", "id")) == self.type_id
+            and self.issue.is_same(link.get(side))
+            for link in json_objects(links)
             for side in sides
-            if side in link
         )
 
     def change(self) -> Change:
@@ -70,6 +73,8 @@ class LinksPart(Part):
                 error.with_hint("links may be disabled on this server")
             raise
         types = expected(response, list, "the types of links", "issueLinkTypes")
+        if not all(member(kind, name) is not None for kind in types for name in _OF_TYPES):
+            raise unexpected_body(response, "the types of links")
         self._links = [_wanted(types, number, *pair) for number, pair in enumerate(wanted)]
 
     def differs(self, issue: TrackerIssue) -> bool:

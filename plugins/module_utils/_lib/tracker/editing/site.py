@@ -32,12 +32,12 @@ class TrackerIssue:
     def project(self) -> str:
         return self.key.rpartition("-")[0]
 
-    def is_same(self, record: Mapping[str, Any]) -> bool:
+    def is_same(self, record: Any) -> bool:
         """Return whether a record is about this issue. A key changes if the issue is moved."""
-        number = as_text(record.get("id"))
+        number = as_text(member(record, "id"))
         if self.id and number:
             return self.id == number
-        return as_text(record.get("key")).upper() == self.key.upper()
+        return as_text(member(record, "key")).upper() == self.key.upper()
 
 
 def is_moved(before: TrackerIssue, now: TrackerIssue) -> bool:

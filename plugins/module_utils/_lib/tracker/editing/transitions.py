@@ -99,8 +99,7 @@ class StatusPart(Part):
         Raises `invalid` for a value that a field does not accept, and `rejected` for a field that
         is not on the screen.
         """
-        shown_fields = chosen.get("fields")
-        metadata = shown_fields if isinstance(shown_fields, Mapping) else {}
+        metadata = _screen(chosen)
         purpose = _title(issue, chosen)
         screen = Screen(self._site.task, purpose, issue.project, metadata, "invalid")
         known = quoted(field.get("name") or number for number, field in metadata.items())
@@ -123,7 +122,7 @@ class StatusPart(Part):
         route = self._site.issue_route(issue.key, "transitions")
         response = self._site.client.read(purpose, route, query=query)
         found = expected(response, list, "a list of transitions", "transitions")
-        if not all(isinstance(item, Mapping) for item in found):
+        if not all(member(item, "id") is not None for item in found):
             raise unexpected_body(response, "a list of transitions")
         if not found:
             error = ToolchainError(
@@ -166,8 +165,7 @@ class StatusPart(Part):
 
         A transition without a screen sets no fields, so `transition_fields` is rejected.
         """
-        screen = chosen.get("fields")
-        screen = screen if isinstance(screen, Mapping) else {}
+        screen = _screen(chosen)
         transition = _title(issue, chosen)
         if self._fields and not screen and chosen.get("hasScreen") is False:
             raise ToolchainError(
@@ -266,6 +264,13 @@ class CommentedStatusPart(Part):
         if now.key in self._together and is_moved(before, now):
             return [*moves, *self._comment.ensure(now)]
         return [*moves, *self._comment.unsaved(before, now)]
+
+
+def _screen(chosen: Transition) -> Mapping[str, Mapping[str, Any]]:
+    """Return the metadata of the fields on the screen of a transition, by id."""
+    shown_fields = chosen.get("fields")
+    fields = shown_fields.items() if isinstance(shown_fields, Mapping) else ()
+    return {number: field for number, field in fields if isinstance(field, Mapping)}
 
 
 def _title(issue: TrackerIssue, chosen: Transition) -> str:

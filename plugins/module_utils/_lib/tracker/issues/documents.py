@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ...core.json_text import as_text, json_objects
+
 Document = dict[str, Any]
 
 #: Elements that end with a line break.
@@ -54,14 +56,12 @@ def text_of(value: Any) -> str:
         return plain_lines(value)
     if not is_document(value):
         return ""
-    blocks = [_inner(node).strip("\n") for node in value.get("content") or []]
+    blocks = [_inner(node).strip("\n") for node in json_objects(value.get("content"))]
     return plain_lines("\n\n".join(block for block in blocks if block))
 
 
-def _inner(node: Any) -> str:
-    if not isinstance(node, Mapping):
-        return ""
-    kind = node.get("type")
+def _inner(node: Mapping[str, Any]) -> str:
+    kind = as_text(node.get("type"))
     if kind == "text":
         return str(node.get("text", ""))
     if kind == "hardBreak":
@@ -69,7 +69,7 @@ def _inner(node: Any) -> str:
     if "content" not in node and kind not in _BLOCKS:
         attributes = _mapping(node.get("attrs"))
         return next((str(attributes[name]) for name in _TEXTS if attributes.get(name)), "")
-    inner = "".join(_inner(child) for child in node.get("content") or [])
+    inner = "".join(map(_inner, json_objects(node.get("content"))))
     return f"{inner}\n" if kind in _BLOCKS else inner
 
 
@@ -111,7 +111,7 @@ def _same_node(current: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 def _content(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the inner nodes. Adjacent strings with the same marks are joined, as on the server."""
     found: list[Mapping[str, Any]] = []
-    for inner in map(_mapping, node.get("content") or []):
+    for inner in json_objects(node.get("content")):
         last = found[-1] if found else {}
         if inner.get("type") == last.get("type") == "text" and _marks(inner) == _marks(last):
             found[-1] = {**last, "text": f"{last.get('text')}{inner.get('text')}"}
@@ -122,7 +122,7 @@ def _content(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _marks(node: Mapping[str, Any]) -> list[str]:
     """Return the marks of a node in a form that does not depend on their order."""
-    marks = map(_mapping, node.get("marks") or [])
+    marks = json_objects(node.get("marks"))
     return sorted(f"{mark.get('type')} {sorted(_attributes(mark).items())}" for mark in marks)
 
 

@@ -15,7 +15,7 @@ from ...core.address import path
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import expected, json_or_none, unexpected_body
-from ...core.json_text import member
+from ...core.json_text import as_text, member
 from ...core.module.authorship import Author, author, last_of
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -267,10 +267,11 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
         return ProjectState(objects, response.date)
 
     def _parsed(self, record: Any) -> ProjectObject | None:
-        """Parse an object. Return None if the JSON value has no id or no name."""
-        if member(record, "id") is None or member(record, "name") is None:
+        """Parse an object. Return None if the JSON value has no number as id, or no name."""
+        number, name = (as_text(member(record, key)) for key in ("id", "name"))
+        if not number.isdecimal() or not name:
             return None
-        return ProjectObject(str(record["id"]), record, self.values(record))
+        return ProjectObject(number, record, self.values(record))
 
     def known(self, item: ObjectItem[Named]) -> ProjectState:
         if item.state is None:

@@ -106,7 +106,7 @@ class ProjectRoleKind(ProjectKind[ProjectRoleEntry, RoleIds]):
         purpose = f"reading the role '{name}' of the project '{project}'"
         response = self._client.read(purpose, _route(project, number))
         listed, reported = expected(response, list, "a role", "actors"), response.json()
-        if "id" not in reported:
+        if not as_text(reported.get("id")).isdecimal():
             raise unexpected_body(response, "a role")
         found: dict[str, list[str]] = {USERS: [], GROUPS: []}
         for one in listed:
