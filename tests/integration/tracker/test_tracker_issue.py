@@ -554,6 +554,9 @@ def test_invalid_file_is_rejected(tracker: Tracker, check: bool, tmp_path: Path)
     refused("invalid", "No such file", "a", "missing")
     refused("invalid", "attachments[0]", "b")
     refused("invalid", "which has the same file name as", "a", "b/a")
+    for name in ("x-1", "x:1"):  # a server may store the second name as the first
+        (tmp_path / name).write_text(name, encoding="utf-8")
+    refused("invalid", "or may get it on the server", "x-1", "x:1")
     tracker.sandbox.settings("tracker", upload_limit=5)
     refused("rejected", "has 10 bytes, but the server accepts at most 5", "a")
 
@@ -990,3 +993,13 @@ def test_documented_interface_is_sufficient(fresh: Callable[[str], Sandbox]) -> 
     message = "does not support this change, which the documented interface does not include"
     tracker.refused("not_found", message, issue="REL-1", labels=["x"])
     assert not tracker(issue="REL-1", status="Done").changed
+
+
+@pytest.mark.parametrize("settings", [{}, {"deployment": "Cloud"}], ids=["server", "cloud"])
+def test_value_is_listed_twice(tracker: Tracker, settings: dict[str, Any]) -> None:
+    """A server stores it once, so a second one could never be saved."""
+    tracker.sandbox.settings("tracker", **settings)
+    twins = {"fix_versions": ["1.0.0", "1.0.0 "], "fields": {"components": ["server", "SERVER"]}}
+    done = thrice(tracker, issue="REL-23", **twins)
+    changes = {change["field"]: change["after"] for change in done.values["issues"][0]["changes"]}
+    assert changes == {"fix_versions": ["1.0.0"], "components": ["server"]}

@@ -584,7 +584,7 @@ def test_version_gets_a_name_that_an_earlier_entry_frees(
     tracker: Tracker, entries: list[dict[str, Any]], after: dict[str, str]
 ) -> None:
     before = names(tracker)
-    given = {"entries": [{"project": "REL", **entry} for entry in entries]}
+    given: dict[str, Any] = {"entries": [{"project": "REL", **entry} for entry in entries]}
     checked, done, again = tracker(**given, check=True), tracker(**given), tracker(**given)
     assert checked.diff == done.diff
     assert (checked.changed, done.changed, again.changed) == (True, True, False)

@@ -216,6 +216,10 @@ SENT: list[tuple[Any, dict[str, Any], Any]] = [
     ({"id": "1"}, {"type": "priority"}, {"id": "1"}),
     ("REL-1", {"type": "any"}, "REL-1"),
     (7, {"type": "string"}, "7"),
+    # a server stores an entry once, whatever its letter case
+    (["a", "A ", "b"], {"type": "array", "items": "version"}, [{"name": "a"}, {"name": "b"}]),
+    ("2026-05-31 ", {"type": "date"}, "2026-05-31"),
+    ("", {"type": "date"}, ""),
 ]
 
 
@@ -243,6 +247,9 @@ def test_text_area_of_the_cloud_is_a_document() -> None:
         ("much", {"type": "number"}, "expected a number"),
         (True, {"type": "number"}, "expected a number"),
         ("nan", {"type": "number"}, "expected a number"),
+        ([None], {"type": "array", "items": "version"}, r"fields.x\[0\] is null"),
+        (20260531, {"type": "date"}, "fields.x is the string '20260531': expected a date such as"),
+        ("2026-02-30", {"type": "date"}, "expected a date such as 2026-05-31"),
     ],
 )
 def test_impossible_value_is_rejected(value: Any, schema: dict[str, Any], words: str) -> None:
@@ -259,6 +266,7 @@ def test_value_shown() -> None:
 def test_similar_version_names_are_compared() -> None:
     assert project_objects.same_name("Fr\u00fchling ", "fru\u0308hling")
     assert not project_objects.same_name("1.1.0", "1.1.1")
+    assert not project_objects.same_name("Straße", "Strasse")
 
 
 @pytest.mark.parametrize("kind", ["user", "string", "option", "datetime", "array"])

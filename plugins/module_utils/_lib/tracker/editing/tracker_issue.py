@@ -30,7 +30,7 @@ from ...core.verification import not_saved
 from ..accounts import require_permissions
 from ..client import TrackerClient
 from ..issues.documents import is_document
-from ..issues.field_values import is_long_text, same, sent, shown
+from ..issues.field_values import distinct, is_long_text, same, sent, shown
 from ..issues.jql_search import JqlSearchOperation, JqlSearchOptions
 from ..issues.text_format import TextFormat
 from ..service import SERVICE
@@ -184,8 +184,8 @@ class WantedParts:
 
 def _listed(source: Any, name: str, *, named: bool) -> list[Any]:
     """Return the entries of a list option in the server's form, without duplicates."""
-    entries = dict.fromkeys(getattr(source, name, None) or ())
-    return [{"name": entry.strip()} if named else entry for entry in entries]
+    entries = getattr(source, name, None) or ()
+    return distinct({"name": entry.strip()} if named else entry for entry in entries)
 
 
 @dataclass(frozen=True)

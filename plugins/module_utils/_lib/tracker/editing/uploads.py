@@ -43,12 +43,12 @@ class UploadFile:
         return unicodedata.normalize("NFC", os.path.basename(self.src))
 
     def named(self, attachments: Sequence[Attachment]) -> list[Attachment]:
-        stored = re.compile("".join(map(_pattern, self.name)))
-        return [
-            attachment
-            for attachment in attachments
-            if stored.fullmatch(unicodedata.normalize("NFC", attachment.filename))
-        ]
+        return [attachment for attachment in attachments if self.may_be(attachment.filename)]
+
+    def may_be(self, filename: str) -> bool:
+        """Return whether a server may store the file with this name."""
+        stored = "".join(map(_pattern, self.name))
+        return re.fullmatch(stored, unicodedata.normalize("NFC", filename)) is not None
 
     def is_stored(self, attachments: Sequence[Attachment], known: Collection[str]) -> bool:
         """Return whether the file has been uploaded as a new attachment.
@@ -87,11 +87,13 @@ def files_of(paths: Sequence[str]) -> list[UploadFile]:
                 f"{place} is '{src}', but file names must not contain quotation marks, backslashes"
                 " and line breaks"
             )
-        other = found.setdefault(file.name, file)
-        if other.src != src:
-            raise invalid(
-                f"{place} is '{src}', which has the same file name as '{other.src}': rename a file"
-            )
+        for other in found.values():
+            if other.src != src and (other.may_be(file.name) or file.may_be(other.name)):
+                raise invalid(
+                    f"{place} is '{src}', which has the same file name as '{other.src}', or may get"
+                    " it on the server: rename a file"
+                )
+        found[file.name] = file
     return list(found.values())
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from ...core.json_text import as_text, member
@@ -33,7 +33,6 @@ _MEMBER_OF_KIND = {
         "name",
     ),
 }
-_TEXT_KINDS = frozenset({"string", "date"})
 #: Types of entries whose names may contain commas.
 _NAMED_KINDS = frozenset({*_MEMBER_OF_KIND, "user"})
 _LONG_TEXTS = ("description", "environment")
@@ -58,10 +57,10 @@ def sent(
         return sent_sprint(value, place)
     if kind == "array":
         items = str(schema.get("items"))
-        return [
-            _single(entry, items, place.entry(number), accounts)
+        return distinct(
+            _single(_given(entry, place.entry(number)), items, place.entry(number), accounts)
             for number, entry in enumerate(_entries(value, items))
-        ]
+        )
     if kind == "user" and isinstance(value, str) and not value.strip():
         return None
     if is_long_text(schema) and value is not None and not isinstance(value, Mapping):
@@ -77,6 +76,21 @@ def _entries(value: Any, kind: str) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
+def _given(entry: Any, place: Place) -> Any:
+    """Return the entry of a list. Raises `invalid` for null."""
+    if entry is None:
+        raise place.error(None, "remove the entry, or write its value")
+    return entry
+
+
+def distinct(entries: Iterable[Any]) -> list[Any]:
+    """Return the entries of a list that differ for the server, which stores each once."""
+    found: list[Any] = []
+    for entry in entries:
+        found += missing(found, [entry])
+    return found
+
+
 def is_long_text(schema: Schema) -> bool:
     """Return whether a field has a text of several lines, which is a document in the cloud."""
     long = schema.get("system") in _LONG_TEXTS or str(schema.get("custom")).endswith(":textarea")
@@ -90,6 +104,8 @@ def _single(value: Any, kind: str, place: Place, accounts: Accounts | None) -> A
         return _number(value, place)
     if kind == "datetime":
         return sent_moment(text_given(value, place, empty=True), place)
+    if kind == "date":
+        return _day(text_given(value, place, empty=True).strip(), place)
     if kind == "timetracking":
         return {"originalEstimate": text_given(value, place)}
     if kind == "user":
@@ -99,7 +115,17 @@ def _single(value: Any, kind: str, place: Place, accounts: Accounts | None) -> A
         return {accounts.member: accounts.id_of(name, place.name)}
     if kind in _MEMBER_OF_KIND:
         return {_MEMBER_OF_KIND[kind]: text_given(value, place)}
-    return text_given(value, place, empty=True) if kind in _TEXT_KINDS else value
+    return text_given(value, place, empty=True) if kind == "string" else value
+
+
+def _day(text: str, place: Place) -> str:
+    """Return a date, or "". Raises `invalid` for another form, which the server rejects."""
+    try:
+        if text and date.fromisoformat(text).isoformat() != text:  # Python accepts more forms
+            raise ValueError
+    except ValueError:
+        raise place.error(text, "expected a date such as 2026-05-31") from None
+    return text
 
 
 def _number(value: Any, place: Place) -> Any:

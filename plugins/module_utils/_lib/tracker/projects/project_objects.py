@@ -37,7 +37,7 @@ _AUDITED = {"version": "VERSION", "component": "PROJECT_COMPONENT"}
 
 def name_key(name: str) -> str:
     """Return the same string for all spellings of a name: letter case, Unicode composition."""
-    return unicodedata.normalize("NFC", name.strip()).casefold()
+    return unicodedata.normalize("NFC", name.strip()).lower()
 
 
 def same_name(name: str, other: str) -> bool:
@@ -166,7 +166,9 @@ class ProjectState:
     now: ProjectObject | None = None
 
     def named(self, name: str) -> ProjectObject | None:
-        return next((found for found in self.objects if same_name(found.name, name)), None)
+        """Return the object with a name: the exact one, if the letter case of several differs."""
+        found = [one for one in self.objects if same_name(one.name, name)]
+        return next((one for one in found if one.name == name.strip()), next(iter(found), None))
 
 
 ObjectItem: TypeAlias = Item[Named, ProjectState]
