@@ -74,6 +74,17 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"dest": "a", "accounts": {"places": {"jobs": "users[]"}}},
         "accounts: places.jobs must be a list",
     ),
+    "a space that is none": ("wiki_space", {"key": ".."}, "key is '..'"),
+    "restrictions of no page": (
+        "wiki_restriction",
+        {"page_id": "..", "state": "absent"},
+        "page_id is '..'",
+    ),
+    "a tree below no page": (
+        "wiki_export",
+        {"dest": "a", "trees": [{"page_id": ".."}]},
+        "trees[0]: page_id is '..'",
+    ),
     "a build that is none": ("ci_build_stop", {"job": "slow", "build": "1/stop"}, "permalink"),
     "a value of no build": ("ci_job_info", {"job": "slow", "xpath": "//result"}, "build"),
     "a whole repository": (

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
+from ...core.address import require_segment
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
@@ -50,6 +51,7 @@ class RestrictionEntry(RestrictedOperations):
         """Raise `invalid` if the options name no page."""
         if self.page_id is None and (self.space is None or self.title is None):
             raise invalid("the page is missing: set page_id, or space and title")
+        require_segment("page_id", self.page_id)
 
     @property
     def wanted(self) -> PageRights:

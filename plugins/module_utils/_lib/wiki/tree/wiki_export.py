@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ansible.module_utils.common.yaml import yaml_dump
 
+from ...core.address import require_segment
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.json_text import member
@@ -70,6 +71,10 @@ class ExportedTree:
     title: str | None = None
     children: bool = True
     missing_ok: bool = False
+
+    def check(self) -> None:
+        """Raise `invalid` for an id that is none."""
+        require_segment("page_id", self.page_id)
 
 
 @dataclass(frozen=True, kw_only=True)
