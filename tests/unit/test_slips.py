@@ -189,7 +189,7 @@ def _slips_of_single_values(option: Mapping[str, Any]) -> Iterator[tuple[Any, An
     elif kind in TEXTS:
         yield f"v{OMITTED}", REFUSED
         if not option.get("whole") and not option.get("no_log"):
-            yield "w\0ord", REFUSED
+            yield from (("w\0ord", REFUSED), ("word\u200b", REFUSED), ("\ufeffword", REFUSED))
         if kind == "path":
             yield from ((f"folder/{'ä' * 128}/file", REFUSED), ("folder/" * 600, REFUSED))
 
@@ -227,6 +227,8 @@ def _slips_of_lists(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def _slips_of_mappings(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    if option.get("empty") is False:
+        yield {}, REFUSED
     yield from (("a=b;c=d", REFUSED), ("A=1&B=2", REFUSED), ("word", REFUSED), (["a"], REFUSED))
     if option.get("options"):
         yield {**needed(option["options"]), "wrong": 1}, REFUSED

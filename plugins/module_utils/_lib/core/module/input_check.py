@@ -5,8 +5,8 @@ An argument spec may contain keys that Ansible does not have (:data:`EXTRA_KEYS`
 
 - `whole`: keep line breaks at the end of a string, for example of a page. They are removed by
   default, because they come from a file or from the output of a command.
-- `empty`: whether the option may be empty. By default, lists may be empty, and strings only if
-  their default is.
+- `empty`: whether the option may be empty. By default, lists and mappings may be empty, and strings
+  only if their default is.
 - `single`: each line of a string is an entry of a list, for names that may contain commas. By
   default, lines are also split at their commas.
 - `values`: type of the values in a `dict` without `options` or in a `raw` option: `text` for
@@ -45,6 +45,8 @@ EXTRA_KEYS = frozenset({"empty", "values", "private", "single", "whole"})
 _TEXTS = ("str", "path")
 _QUOTES = "put it into quotes"
 _LONGEST_SHOWN = 80
+#: Spaces without a width, and the mark at the begin of a file: what is copied may end with them.
+_INVISIBLE = "\u200b\u2060\ufeff"
 _HALF = re.compile("[\ud800-\udfff]")
 #: Maximum of a number with a fraction: all of them are durations, and the system has such a limit.
 _LARGEST = 1e9
@@ -213,6 +215,8 @@ def line(value: Any, place: Place, *, empty: bool = False) -> str:
     require_whole_characters(found, place)
     if "\0" in found:
         raise place.error(found, "it contains a null byte, so it may be in another encoding")
+    if found.strip(_INVISIBLE) != found:
+        raise place.error(found, "it begins or ends with an invisible character: remove it")
     return found
 
 
@@ -325,6 +329,8 @@ def _mapping(option: Mapping[str, Any], value: Any, place: Place) -> Any:
                 f"{place.name} has only null values: set one of them, or omit {place.name}"
             )
         return check_options(options, value, place)
+    if not value and option.get("empty") is False:
+        raise place.empty("an entry")
     if option.get("values") == "text":
         return {name: _value(member, _member(place, name)) for name, member in value.items()}
     if option.get("values") == "line":

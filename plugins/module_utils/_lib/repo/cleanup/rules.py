@@ -49,7 +49,7 @@ class RuleOptions:
     type_: Annotated[Literal["file", "folder", "any"] | None, Option(name="type")] = None
     depth: Positive | None = None
     created_before: str | None = None
-    properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
+    properties: Annotated[dict[str, Any] | None, Option(values="text", empty=False)] = None
     keep_last: Positive | None = None
     keep_last_by: Literal["folder", "image"] = "folder"
     exclude: list[str] | None = None

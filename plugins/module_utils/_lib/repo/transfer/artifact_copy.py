@@ -54,7 +54,7 @@ class ArtifactCopyOptions(ChosenFilesOptions):
     """The options of `artifact_copy`."""
 
     target_repo: str
-    properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
+    properties: Annotated[dict[str, Any] | None, Option(values="text", empty=False)] = None
     target_path: str | None = None
     move: bool = False
 

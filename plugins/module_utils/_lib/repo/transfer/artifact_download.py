@@ -265,7 +265,7 @@ class ArtifactDownloadOptions:
     project: str | None = None
     aggregated: Aggregated = "fail"
     artifacts: Annotated[list[FetchedArtifactOptions] | None, Option(empty=False)] = None
-    properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
+    properties: Annotated[dict[str, Any] | None, Option(values="text", empty=False)] = None
     exclude: list[str] | None = None
     dest: PathText | None = None
     flat: bool = False

@@ -42,7 +42,7 @@ class ArtifactPropertiesOptions(ChosenFilesOptions):
 
     properties: Annotated[dict[str, Any], Option(values="text")]
     path: Annotated[str | None, Option(empty=True)] = None
-    match_properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
+    match_properties: Annotated[dict[str, Any] | None, Option(values="text", empty=False)] = None
     recursive: bool = False
     state: Literal["present", "absent"] = "present"
     force: bool = False
