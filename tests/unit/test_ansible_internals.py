@@ -172,6 +172,25 @@ def test_task_that_needs_a_process_does_not_run_in_the_worker(
     assert shown == []
 
 
+@pytest.mark.parametrize(
+    ("module", "transport", "known", "changed"),
+    [
+        (_Task.action, "local", True, True),
+        (_Task.action, "local", False, False),
+        (_Task.action, "ssh", True, False),
+        ("ansible.legacy.async_wrapper", "local", True, False),
+    ],
+)
+def test_only_a_module_on_a_local_connection_gets_bytecode(
+    monkeypatch: pytest.MonkeyPatch, module: str, transport: str, *, known: bool, changed: bool
+) -> None:
+    action = _action(connection=SimpleNamespace(transport=transport))
+    changing = SimpleNamespace(with_bytecode=lambda built: (*built, "bytecode"))
+    action.internals = changing if known else None
+    monkeypatch.setattr(ActionBase, "_configure_module", lambda *_args, **_more: ("built",))
+    assert ("bytecode" in action._configure_module(module, {}, {})) == changed
+
+
 def test_module_never_runs_without_the_connection_variables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -25,9 +25,9 @@ def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path))
 
 
-def packed(files: dict[str, str]) -> str:
+def packed(files: dict[str, str], compression: int = zipfile.ZIP_DEFLATED) -> str:
     data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(data, "w", compression) as archive:
         for name, text in files.items():
             archive.writestr(name, text)
     return base64.b64encode(data.getvalue()).decode()
@@ -37,11 +37,15 @@ def program(payload: str) -> str:
     return f"_main(\nparams={ARGUMENT!r},\nzip_data={payload!r},\n)\n"
 
 
-def printed(changed: str, folder: Path) -> str:
-    """Return the file of the code of a module, as Python imports it from a payload."""
+def payload_of(changed: str) -> bytes:
     found = re.search(r"^zip_data='(.+)',$", changed, re.MULTILINE)
     assert found is not None
-    (folder / "payload.zip").write_bytes(base64.b64decode(found[1]))
+    return base64.b64decode(found[1])
+
+
+def printed(changed: str, folder: Path) -> str:
+    """Return the file of the code of a module, as Python imports it from a payload."""
+    (folder / "payload.zip").write_bytes(payload_of(changed))
     code = "import pack.one; print(pack.one.value.__code__.co_filename, pack.one.value())"
     run = subprocess.run(
         [sys.executable, "-c", code],
@@ -76,6 +80,28 @@ def test_workers_of_a_run_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
     bytecode._compiled.cache_clear()
     monkeypatch.delattr(bytecode, "_compile")
     assert bytecode.with_bytecode(sent) == first != sent
+
+
+def test_payload_in_three_quotes_gets_bytecode() -> None:
+    sent = f'    ZIPDATA = """{packed(PACKAGE)}"""\n'.encode()
+    assert len(bytecode.with_bytecode(sent)) > len(sent)
+
+
+def test_bytecode_is_compressed_like_its_source() -> None:
+    sent = program(packed(PACKAGE, zipfile.ZIP_STORED))
+    payload = payload_of(bytecode.with_bytecode(sent.encode()).decode())
+    with zipfile.ZipFile(io.BytesIO(payload)) as archive:
+        assert {one.compress_type for one in archive.infolist()} == {zipfile.ZIP_STORED}
+        assert "pack/one.pyc" in archive.namelist()
+
+
+def test_bytecode_is_sent_even_if_it_cannot_be_stored(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path / "file"))
+    sent = program(packed(PACKAGE)).encode()
+    assert len(bytecode.with_bytecode(sent)) > len(sent)
 
 
 @pytest.mark.parametrize(

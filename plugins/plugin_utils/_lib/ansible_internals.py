@@ -79,6 +79,10 @@ class Internals(ABC):
         """Return the value of `_configure_module` for a module that runs in the worker."""
 
     @abstractmethod
+    def with_bytecode(self, built: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the value of `_configure_module` with bytecode in the program of the module."""
+
+    @abstractmethod
     def encoded(self, arguments: Mapping[str, Any]) -> bytes:
         """Return the arguments of a module as JSON, as the module reads them."""
 
@@ -118,6 +122,10 @@ class _Before219(Internals):
     def built(self, shebang: str, path: str) -> tuple[Any, ...]:
         return "new", shebang, b"", path
 
+    def with_bytecode(self, built: tuple[Any, ...]) -> tuple[Any, ...]:
+        style, shebang, program, path = built
+        return style, shebang, with_bytecode(program), path
+
     def encoded(self, arguments: Mapping[str, Any]) -> bytes:
         encoder = self.found[f"{_JSON}:AnsibleJSONEncoder"]
         payload = {"ANSIBLE_MODULE_ARGS": arguments}
@@ -138,6 +146,10 @@ class _Since219(Internals):
         return self.found["ansible.executor.module_common:_BuiltModule"](
             b_module_data=b"", module_style="new", shebang=shebang, serialization_profile=_PROFILE
         ), path
+
+    def with_bytecode(self, built: tuple[Any, ...]) -> tuple[Any, ...]:
+        data, path = built
+        return replace(data, b_module_data=with_bytecode(data.b_module_data)), path
 
     def encoded(self, arguments: Mapping[str, Any]) -> bytes:
         direction = self.found[f"{_JSON}:Direction.CONTROLLER_TO_MODULE"]
@@ -166,7 +178,7 @@ def find(version: str = __version__) -> Internals:
     new = _is_2_19(version)
     internals = _Since219((*COMMON, *SINCE_2_19)) if new else _Before219((*COMMON, *BEFORE_2_19))
     try:
-        internals.built("#!python", "path")
+        internals.with_bytecode(internals.built("#!python", "path"))
         internals.encoded({})
         if new:
             handler = internals.found[f"{_LOADER}:_handle_exception"]
@@ -269,9 +281,10 @@ class HookedAction(NormalAction):
             built: tuple[Any, ...] = super()._configure_module(
                 module_name, module_args, task_vars, **rest
             )
-            if self.connection.transport == "local":
-                return _with_bytecode(built)
-            return built
+            is_own = module_name == self.task.action  # not async_wrapper
+            if self.internals is None or self.connection.transport != "local" or not is_own:
+                return built
+            return self.internals.with_bytecode(built)
         self.module_arguments = module_args
         path = importlib.import_module(self.worker_module).__file__
         return self.internals.built(f"#!{sys.executable}", str(path))
@@ -294,15 +307,6 @@ class HookedAction(NormalAction):
             "stderr": stderr,
             "stderr_lines": stderr.splitlines(),
         }
-
-
-def _with_bytecode(built: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the value of `_configure_module` with bytecode in the program of the module."""
-    if _is_2_19():
-        data, path = built
-        return replace(data, b_module_data=with_bytecode(data.b_module_data)), path
-    style, shebang, data, path = built
-    return style, shebang, with_bytecode(data), path
 
 
 def mark_rows_as_secret(result: dict[str, Any]) -> None:

@@ -3,6 +3,8 @@
 
 Ansible packs the sources of a module as a zip file, and a new process compiles all of them again.
 Python takes the bytecode of its own version from a zip file, and compiles the source otherwise.
+The bytecode names its file without the path of the zip file, which is not known yet. So Ansible
+does not say which release removes a deprecated feature that such a process uses.
 """
 
 from __future__ import annotations
@@ -16,13 +18,18 @@ import io
 import marshal
 import os
 import re
-import tempfile
 import zipfile
 
 from ansible import constants
 
+from ...module_utils._lib.core.errors import ToolchainError
+from ...module_utils._lib.core.files import atomic_write
+
 # The payload has a line of its own. The arguments are one line too, and thus never match.
-_PAYLOAD = re.compile(rb"^ *(?:zip_data=|ZIPDATA = )'([A-Za-z0-9+/=]+)',?$", re.MULTILINE)
+# ansible-core 2.16.0 has three quotes.
+_PAYLOAD = re.compile(
+    rb"""^ *(?:zip_data=|ZIPDATA = )['"]+([A-Za-z0-9+/=]+)['"]+,?$""", re.MULTILINE
+)
 #: Header of bytecode that Python uses without a look at its source (PEP 552).
 _HEADER = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
 
@@ -49,10 +56,10 @@ def _compiled(packed: bytes) -> bytes:
         compiled = _compile(packed)
     except (ValueError, SyntaxError, zipfile.BadZipFile):
         return packed
-    os.makedirs(folder, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as part:
-        part.write(compiled)
-    os.replace(part.name, path)
+    with contextlib.suppress(OSError, ToolchainError):  # e.g. a full disk
+        os.makedirs(folder, exist_ok=True)
+        with atomic_write(path, 0o600) as file:
+            file.write(compiled)
     return compiled
 
 
@@ -65,8 +72,9 @@ def _compile(packed: bytes) -> bytes:
             compile(archive.read(one), one.filename, "exec", dont_inherit=True)
             for one in sources
         ]
-    with zipfile.ZipFile(payload, "a", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(payload, "a") as archive:
         for source, code in zip(sources, codes, strict=True):
             bytecode = zipfile.ZipInfo(f"{source.filename}c", source.date_time)
-            archive.writestr(bytecode, _HEADER + marshal.dumps(code), zipfile.ZIP_DEFLATED)
+            # uncompressed like the source, if the Python of a host has no zlib
+            archive.writestr(bytecode, _HEADER + marshal.dumps(code), source.compress_type)
     return base64.b64encode(payload.getvalue())

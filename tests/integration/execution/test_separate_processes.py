@@ -88,7 +88,7 @@ def test_process_gets_bytecode_of_its_sources(tmp_path: Path) -> None:
     kept = {"ANSIBLE_KEEP_REMOTE_FILES": "1", "ANSIBLE_REMOTE_TEMP": str(tmp_path / "remote")}
     playbook.run(tmp_path, [playbook.play([task])], variables=kept)
     (program,) = (tmp_path / "remote").rglob("AnsiballZ_build_info.py")
-    payload = re.search(r"(?:zip_data=|ZIPDATA = )'([^']+)'", program.read_text("utf-8"))
+    payload = re.search(r"(?:zip_data=|ZIPDATA = )['\"]+([^'\"]+)", program.read_text("utf-8"))
     assert payload is not None
     with zipfile.ZipFile(io.BytesIO(base64.b64decode(payload[1]))) as archive:
         names = set(archive.namelist())
