@@ -141,6 +141,10 @@ left_out:
       description: Reason why the object was not exported.
       type: str
       returned: always
+    unread:
+      description: V(true) if the account may not read the object, so the server may have more than the export.
+      type: bool
+      returned: if the object was not read
 not_exported:
   description: What this module never exports, a sentence for each kind of data.
   returned: success

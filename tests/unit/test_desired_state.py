@@ -381,6 +381,30 @@ def test_unmanaged_objects_are_listed(tmp_path: Path) -> None:
     assert desired_state.unmanaged(on_server, on_server) == []
 
 
+def test_what_an_export_could_not_read_is_not_compared(tmp_path: Path) -> None:
+    write(tmp_path, tracker="versions: [{project: REL, name: a}]", analysis="groups: [{name: a}]")
+    (tmp_path / "export").mkdir()
+
+    def left(kind: str, name: str) -> dict[str, Any]:
+        return {"kind": kind, "name": name, "reason": "403", "unread": True}
+
+    named = {"kind": "project", "name": "x", "reason": "it has no key"}
+    tracker = [left("project", "OPS"), left("roles", "REL"), named]
+    run = run_of(
+        desired_state_folder=str(tmp_path),
+        desired_state_exported_tracker={"left_out": tracker},
+        desired_state_exported_analysis={
+            "left_out": [left("list", "groups"), left("list", "views")]
+        },
+    )
+    values = {"export": str(tmp_path / "export"), "known": []}
+    found = bookkeeping.perform("unmanaged", replace(run, load=load), values)["findings"]
+    assert [(one["service"], one["text"], one["status"]) for one in found] == [
+        ("analysis", "list groups: not compared with the folder: 403", "unknown"),
+        ("tracker", "project OPS: not compared with the folder: 403", "unknown"),
+    ]
+
+
 def test_unmanaged_objects_have_the_kind_of_their_module() -> None:
     assert len(kinds.KINDS) > 15
     for kind in kinds.KINDS:

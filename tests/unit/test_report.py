@@ -37,6 +37,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.con
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.recorder import (
     Recorder,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.since import Last
 from tests.helpers.reported import reporting
 from tools.descriptors import DESCRIPTORS
 
@@ -787,6 +788,22 @@ def test_unmanaged_objects_of_a_role_are_findings() -> None:
     assert [(one["text"], one["server"]) for one in recorder.contents.findings] == [
         ("job a: not managed", SERVER)
     ]
+
+
+@pytest.mark.parametrize("left_out", [[], [{"kind": "job", "name": "a/*", "unread": True}]])
+def test_unmanaged_objects_are_resolved_only_if_they_could_be_read(left_out: list[Any]) -> None:
+    arguments = {"url": SERVER, "dest": "x"}
+    export = {"changed": True, "invocation": {"module_args": arguments}, "left_out": left_out}
+    last, now = Recorder(Contents()), Recorder(Contents())
+    for recorder in (last, now):
+        recorder.result(_task("delivery.toolchain.ci_export"), "h", export, failed=False)
+    found = {"service": "ci", **findings.unmanaged_object("job", "a/b")}
+    last.result(_task(STEP), "h", {"report": {"findings": [found]}}, failed=False)
+    (finding,) = last.contents.findings
+    compared = now.contents.since(Last({finding["id"]: finding}))
+    assert (compared.resolved, compared.unread) == (
+        ([], [finding]) if left_out else ([finding], [])
+    )
 
 
 def test_report_is_a_check_if_its_tasks_only_checked() -> None:

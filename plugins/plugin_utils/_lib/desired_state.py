@@ -195,6 +195,12 @@ def chosen(folder: Path, service: str) -> dict[str, list[str]]:
         return {}  # the folder, or this file of an export, was written by hand
 
 
+def chosen_projects(folder: Path, service: str) -> list[str] | None:
+    """Return the projects of an exported service, `None` for all projects."""
+    options = chosen(folder, service)
+    return options.get("project") or options.get("projects")
+
+
 def without_other_projects(on_server: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the values of an export without those of projects that the export of the folder left
     out.
@@ -203,8 +209,7 @@ def without_other_projects(on_server: Mapping[str, Any], folder: Path) -> dict[s
     """
     kept: dict[str, Any] = {}
     for service, values in on_server.items():
-        options = chosen(folder, service)
-        projects = options.get("project") or options.get("projects")
+        projects = chosen_projects(folder, service)
         kept[service] = {
             name: [
                 entry

@@ -133,6 +133,11 @@ def unmanaged_object(kind: str, name: Any, why: str = "") -> Finding:
     return _finding(kind, name, "none", f"not managed{why}", "unmanaged")
 
 
+def not_compared(kind: str, name: Any, why: str) -> Finding:
+    """Return the finding of objects that an export could not read, so it may lack some of them."""
+    return _finding(kind, name, "none", f"not compared with the folder: {why}", "unknown")
+
+
 def with_unknown(finding: Finding, unknown: Iterable[str]) -> Finding:
     """Return a finding of an object of which some fields could not be compared.
 

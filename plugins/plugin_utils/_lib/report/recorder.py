@@ -91,7 +91,9 @@ class Recorder:
         name = task.get_name().strip()
         if applied := _applied(task, result):
             name = f"{name}: {applied['label']}"
-        self.contents.add_task(host, self._line(name), whole=_is_whole(module), failed=failed)
+        left_out = result.get("left_out", ()) if module.endswith(_EXPORT) else ()
+        whole = _is_whole(module) and not any("unread" in row for row in left_out)
+        self.contents.add_task(host, self._line(name), whole=whole, failed=failed)
         if not failed and not module:
             self._step(task, host, step or {})
             return

@@ -131,7 +131,7 @@ class Read:
             return False
         # An unwanted object no longer exists. A missing or different object may only have been
         # removed from the desired state.
-        gone = finding.get("status") in ("failed", "unmanaged")
+        gone = finding.get("status") in ("failed", "unmanaged", "unknown")
         return gone or finding.get("action") == "delete"
 
 

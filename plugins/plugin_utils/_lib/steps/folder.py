@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .. import accounts, desired_state, enforcement, kinds, variables
+from ..findings import not_compared
 from ..report import writing
 from . import inputs
 from .run import Result, Run, StepError, mapping
@@ -123,13 +124,35 @@ def unmanaged(run: Run, export: str, known: Sequence[Mapping[str, Any]]) -> Resu
     :param known: findings of the run, which may have such objects already, as pages of a tree
     """
     exported, found = Path(export), [one for one in known if one["status"] == "unmanaged"]
+    described = desired_state.values(state_of(run))
     if any(exported.iterdir()):  # otherwise no service could be exported
         there = desired_state.values(desired_state.read(exported, reading_of(run)))
         there = desired_state.without_other_projects(there, folder_of(run))
-        found += desired_state.unmanaged(desired_state.values(state_of(run)), there)
+        found += desired_state.unmanaged(described, there)
     if run.value("desired_state_unmanaged") == "fail":
         found = [{**finding, "fails": True} for finding in found]
+    found += _unread(run, described)
     return {"findings": found, "report": {"findings": found}}
+
+
+def _unread(run: Run, described: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a finding for each described part of a server that its export could not read.
+
+    :param described: values of the folder by service and list
+    """
+    for service, lists in described.items():
+        result = mapping(run.variables.get(f"desired_state_exported_{service}"))
+        projects = desired_state.chosen_projects(folder_of(run), service)
+        known = {*lists, *(kinds.name_of(service, name) for name in lists)}
+        for row in result.get("left_out") or ():
+            kind, name = row["kind"], row["name"]
+            if service == "tracker":
+                is_described = kind == "project" or "project_roles" in lists
+                is_described = is_described and (projects is None or name in projects)
+            else:
+                is_described = (name if kind == "list" else kind) in known
+            if row.get("unread") and is_described:
+                yield {"service": service, **not_compared(kind, name, row["reason"])}
 
 
 def state_of(run: Run) -> desired_state.State:

@@ -134,7 +134,7 @@ class AnalysisExportOperation(ServiceExport):
         of_users = (_NO_PASSWORDS,) if found.lists[USERS.option] else ()
         state = ServiceState(not_exported=(*of_users, _NOT_EXPORTED))
         for kind, doubts in found.doubts.items():
-            state.leave_out("list", kind, "; ".join(doubts))
+            state.leave_out("list", kind, "; ".join(doubts), unread=True)
         state.values = {
             kind: entries
             for kind, entries in found.lists.items()

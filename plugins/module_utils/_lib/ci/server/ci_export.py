@@ -142,7 +142,8 @@ class ExportRun:
         if error.kind == "protocol" or error.other_server is not None:
             self.unread.append(f"{kind} '{name}': {error.message}")
         else:
-            self.state.leave_out(kind, name, error.message)
+            unread = error.kind == "permission"
+            self.state.leave_out(kind, name, error.message, unread=unread)
 
     def require_complete(self) -> None:
         """Raise `protocol` if the response for an object cannot be parsed.
@@ -269,7 +270,8 @@ class ExportedJobs:
         except ToolchainError as error:
             if not parents or error.kind not in ("permission", "not_found"):
                 raise
-            self._run.state.leave_out("job", f"{'/'.join(parents)}/*", error.message)
+            name, unread = f"{'/'.join(parents)}/*", error.kind == "permission"
+            self._run.state.leave_out("job", name, error.message, unread=unread)
             return []
         jobs = object_of(response).get("jobs")
         if not isinstance(jobs, list):

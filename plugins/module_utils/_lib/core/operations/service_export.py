@@ -66,20 +66,21 @@ class ServiceState:
 
     :param values: content of the YAML file of the service
     :param files: content of further files, by relative path
-    :param left_out: objects that cannot be exported, with `kind`, `name` and `reason`
+    :param left_out: objects that cannot be exported, with `kind`, `name` and `reason`, and with
+        `unread` if the account may not read them
     :param not_exported: sentences about settings that the API of the service never returns
     :param returned: further return values
     """
 
     values: dict[str, Any] = field(default_factory=dict)
     files: dict[str, str | FileContent] = field(default_factory=dict)
-    left_out: list[dict[str, str]] = field(default_factory=list)
+    left_out: list[dict[str, Any]] = field(default_factory=list)
     not_exported: tuple[str, ...] = ()
     returned: dict[str, Any] = field(default_factory=dict)
 
-    def leave_out(self, kind: str, name: str, reason: str) -> None:
+    def leave_out(self, kind: str, name: str, reason: str, *, unread: bool = False) -> None:
         row = {"kind": kind, "name": printable(name, _SHOWN), "reason": printable(reason, _SHOWN)}
-        self.left_out.append(row)
+        self.left_out.append({**row, "unread": True} if unread else row)
 
     def text(self) -> str:
         """Return the YAML file of the service, with the left-out objects as comments."""

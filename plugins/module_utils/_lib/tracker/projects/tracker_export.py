@@ -79,12 +79,12 @@ class TrackerExportOperation(ServiceExport):
         entries: dict[str, list[dict[str, Any]]] = {name: [] for name in _LISTS}
         for key, found in first_alone(self._options.parallel, read, chosen):
             if isinstance(found, ToolchainError):
-                state.leave_out("project", key, found.message)
+                state.leave_out("project", key, found.message, unread=True)
                 continue
             entries["versions"] += _versions(key, found[0], state)
             entries["components"] += _components(key, found[1], state)
             if isinstance(found[2], ToolchainError):
-                state.leave_out("roles", key, found[2].message)
+                state.leave_out("roles", key, found[2].message, unread=True)
             else:
                 entries["project_roles"] += [
                     {"project": key, "role": role.name, **role.actors} for role in found[2]
