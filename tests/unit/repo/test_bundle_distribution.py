@@ -90,12 +90,21 @@ def test_bundle_is_distributed_to_all_sites(server: Server) -> None:
 
 def test_rules_are_sent(server: Server) -> None:
     has(server)
-    rules = [{"site": "edge-*", "city": "Bern", "countries": ["CH"]}, {"site": "edge-9"}]
+    rules = [{"site": "edge-*", "city": "Bern", "countries": ["CH"]}, {"site": "edge-2"}]
     server.run(ReleaseBundleDistributeOperation, wanted(rules=rules))
     assert server.bodies(DISTRIBUTE)[0]["distribution_rules"] == [
         {"site_name": "edge-*", "city_name": "Bern", "country_codes": ["CH"]},
-        {**WIDE, "site_name": "edge-9"},
+        {**WIDE, "site_name": "edge-2"},
     ]
+
+
+def test_rule_that_the_server_ignored_is_an_error(server: Server) -> None:
+    has(server, tracker(1, "edge-3"))
+    rules = [{"site": "edge-1"}, {"site": "edge-3"}, {"site": "EDGE-2"}]
+    error = server.fails(ReleaseBundleDistributeOperation, wanted(rules=rules))
+    assert error.kind == "rejected"
+    assert error.message.endswith("to edge-1, edge-2, but not to 'EDGE-2': correct rules")
+    assert error.result["changed"]
 
 
 def test_distributed_bundle_is_unchanged(server: Server) -> None:

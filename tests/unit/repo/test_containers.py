@@ -617,6 +617,8 @@ def test_empty_404_is_explained(server: Server) -> None:
         {"tag": "1", "tags": ["2"]},
         {"tags": ["1"], "all_tags": True},
         {"tags": ["1", " "]},
+        {"tags": ["1", ".."]},
+        {"tag": "1", "target_tag": "/2"},
         {"tags": ["1"], "target_tag": "2"},
         {"tags": ["1"], "target_repo": "src"},
         {"tag": ""},

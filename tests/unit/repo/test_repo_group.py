@@ -45,7 +45,7 @@ def test_group_is_created_and_then_unchanged(server: Server, groups: Directory) 
         "external_id": "uuid-1",
         "auto_join": True,
         "admin_privileges": False,
-        "members": ["bob", "alice"],
+        "members": ["Bob", "alice"],
     }
     plan, values = server.run(RepoGroupOperation, given)
     assert plan.action == "create"

@@ -203,6 +203,7 @@ def test_update_sends_differences_only(server: Server) -> None:
     ("config", "given"),
     [
         ({"includesPattern": "a/**, b/** "}, {"includes": ["a/**", "b/**"]}),
+        ({"includesPattern": "a/**,b/**"}, {"includes": ["a/**,b/** "]}),
         ({"includesPattern": "**/*"}, {"includes": []}),
         ({"projectKey": "default"}, {"project": ""}),
         ({"description": None}, {"description": ""}),

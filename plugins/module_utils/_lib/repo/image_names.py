@@ -75,6 +75,14 @@ def refuse_plus(option: str, tag: str | None) -> None:
         raise _malformed(option, tag, reason)
 
 
+def require_tag(option: str, tag: str | None) -> None:
+    """Raise `invalid` for a tag that no image can have."""
+    refuse_plus(option, tag)
+    if tag is not None and _TAG.fullmatch(tag) is None:
+        reason = "is not a tag: use at most 128 letters, digits, '_', '.' and '-'"
+        raise _malformed(option, tag, reason)
+
+
 def subject_of(tag: str) -> str | None:
     """Return the digest of the image to which a tag is attached; `None` for other tags [repo-34].
 

@@ -81,7 +81,9 @@ class Groups(AccountKind[RepoGroupEntry]):
         wanted = without_none(vars(entry), ("name", *_OLD))
         if entry.members is not None:
             members = (current or {}).get("members", [])
-            wanted["members"] = merged(members, entry.members, entry.members_mode)
+            # the server stores the names of users in lower case [repo-42]
+            given = [name.lower() for name in entry.members]
+            wanted["members"] = merged(members, given, entry.members_mode)
             before, realm = (current or {}).get("members", []), (current or {}).get("realm", "")
             if set(before) != set(wanted["members"]) and realm.lower() not in OWN_REALMS:
                 raise invalid(

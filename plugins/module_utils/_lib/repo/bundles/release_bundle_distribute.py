@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.errors import ToolchainError, shorten
+from ...core.errors import ToolchainError, listed, quoted, shorten
 from ...core.globs import has_wildcards, matcher
 from ...core.http.messages import Response, unexpected_body
 from ...core.json_text import json_objects
@@ -36,6 +36,14 @@ class DistributionRuleOptions:
     site: str | None = None
     city: str | None = None
     countries: list[str] | None = None
+
+    @property
+    def single(self) -> str | None:
+        """Return the name of the site if the rule has nothing else."""
+        is_name = (
+            self.city is None and self.countries is None and not has_wildcards(self.site or "")
+        )
+        return self.site if is_name else None
 
     def body(self) -> dict[str, Any]:
         return {
@@ -165,9 +173,8 @@ class Reach:
     def has_all(self, wanted: Iterable[DistributionRuleOptions]) -> bool:
         """Return whether all sites that match the rules have the version."""
         for rule in wanted:
-            is_single = rule.site is not None and not has_wildcards(rule.site)
-            if is_single and rule.city is None and rule.countries is None:
-                is_met = rule.site in self.reached
+            if rule.single is not None:
+                is_met = rule.single in self.reached
             else:
                 sites = self._sites_of(rule)
                 # further sites may exist, so an earlier rule must have matched at least these
@@ -324,7 +331,10 @@ class ReleaseBundleDistributeOperation:
                 if options.wait and not self._deletes:
                     bundle.follow(f"creating {bundle.label}", bundle.status, options.polling())
                 tracker = self._send({earlier.id for earlier in known})
-            return {"distribution": self._finished(tracker)}
+            distribution = self._finished(tracker)
+            if plan.changed and not self._deletes:
+                self._require_sites(plan.before.get("sites", []), distribution)
+            return {"distribution": distribution}
         except ToolchainError as error:
             if tracker is not None:
                 error.result.setdefault("changed", plan.changed)
@@ -365,6 +375,23 @@ class ReleaseBundleDistributeOperation:
         if not new and not was_sent():
             raise without_effect(self._doing, "it lists no new tracker")
         return new[-1]
+
+    def _require_sites(self, reached: Sequence[str], distribution: Mapping[str, Any]) -> None:
+        """Raise `rejected` if the server ignored a rule, because it has no site with its name.
+
+        :param reached: names of the sites that had the version before
+        """
+        names = [site["name"] for site in distribution["sites"]]
+        singles = (rule.single for rule in self._rules)
+        unknown = [site for site in singles if site is not None and site not in {*names, *reached}]
+        if names and unknown:
+            error = ToolchainError(
+                "rejected",
+                f"{self._doing}: the server distributed it to {listed(names)}, but not to"
+                f" {quoted(unknown)}: correct rules",
+            )
+            error.result["distribution"] = distribution
+            raise error
 
     def _finished(self, tracker: str) -> dict[str, Any]:
         """Wait until a tracker has ended, unless `wait` is false; return the return value

@@ -34,6 +34,8 @@ NAMES = {
     "default_deployment_repo": "defaultDeploymentRepo",
     "members": "members",
 }
+#: Options that the server stores as a single string.
+PATTERNS = frozenset({"includes", "excludes"})
 _OPTION_OF = {
     **{name: option for option, name in NAMES.items()},
     "key": "key",
@@ -152,7 +154,7 @@ def state_of(config: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, A
 
 def payload_of(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields with the names and formats of the server's API."""
-    patterns = {name: ",".join(state[name]) for name in ("includes", "excludes") if name in state}
+    patterns = {name: ",".join(state[name]) for name in PATTERNS & state.keys()}
     if patterns.get("includes") == "":
         patterns["includes"] = _EVERYTHING
     return {server_name(name): value for name, value in {**state, **patterns}.items()}
@@ -167,9 +169,14 @@ def project_of(config: Mapping[str, Any] | None) -> str:
     return "" if found in (None, "default") else str(found)
 
 
+def patterns_of(text: str) -> list[str]:
+    """Return the patterns that the server reads from a string."""
+    return [part for pattern in text.split(",") if (part := pattern.strip())]
+
+
 def _from_server(name: str, value: Any) -> Any:
-    if name in ("includes", "excludes"):
-        return [part for pattern in str(value or "").split(",") if (part := pattern.strip())]
+    if name in PATTERNS:
+        return patterns_of(str(value or ""))
     if name == "project":
         return project_of({"projectKey": value})
     if name == "members" and isinstance(value, list):

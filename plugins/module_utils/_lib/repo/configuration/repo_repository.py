@@ -28,10 +28,12 @@ from ..service import SERVICE
 from .catalogue import Config, RepositoryCatalogue, Writer, require_whole, without_secrets
 from .entry import (
     NAMES,
+    PATTERNS,
     RepositoryEntry,
     canonical,
     comparison,
     is_known,
+    patterns_of,
     payload_of,
     project_of,
     server_name,
@@ -312,6 +314,8 @@ class RepoRepositoryOperation(Objects[RepositoryEntry, Config]):
 def _fields(entry: RepositoryEntry) -> dict[str, Any]:
     """Return the fields that an entry sets, with their wanted values."""
     found = {name: getattr(entry, name) for name in NAMES if getattr(entry, name) is not None}
+    for name in PATTERNS & found.keys():
+        found[name] = patterns_of(",".join(found[name]))
     if entry.members is not None:
         found["members"] = [asdict(member) for member in entry.members]
     if entry.remote_password is not None:

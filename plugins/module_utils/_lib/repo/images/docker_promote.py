@@ -20,7 +20,7 @@ from ..builds.records import BuildKey
 from ..builds.soak import StatusSoak, build_named_by, require_builds
 from ..builds.trace import image_item
 from ..client import RepoClient, require_new_path
-from ..image_names import ImageReference, image_of, refuse_plus, subject_of
+from ..image_names import ImageReference, image_of, require_tag, subject_of
 from ..service import SERVICE
 from . import registry
 from .attached import Attachments, TagState, states_of
@@ -454,10 +454,9 @@ def _names(
     tag, tags = _single("tag", options.tag, "image", source.tag), options.tags
     target_tag = _single("target_tag", options.target_tag, "target_image", target.tag)
     for option, name in (("tag", tag), ("target_tag", target_tag)):
-        refuse_plus(option, name)
+        require_tag(option, name)
     for number, name in enumerate(tags or ()):
-        refuse_plus(f"tags[{number}]", name)
-    require_new_path("target_tag", target_tag or "")
+        require_tag(f"tags[{number}]", name)
     if source.digest is not None and tag is None:
         raise invalid(
             f"image: '{options.image}' has a digest but no tag: only tags can be promoted, so add"
