@@ -189,7 +189,8 @@ options:
       - Several pages. Options of the task are the defaults of the entries.
       - Pages are independent. If a page fails, the others are still written. The task then fails, and RV(pages) contains the result of
         every page.
-      - If any entry is invalid, for example has a malformed body, nothing is sent.
+      - If any entry is invalid, for example has a malformed body, nothing is sent. Nothing is written if two entries give a page the same
+        title, if an entry takes the title of a page that another entry renames or removes, or if an entry removes the parent of another.
       - An entry cannot contain connection options.
     type: list
     elements: dict

@@ -284,3 +284,35 @@ def test_parent_that_was_not_created_fails_the_pages_below(stub: Stub, wiki: Wik
     assert [row["error"]["kind"] for row in rows] == ["permission", "not_found", "not_found"]
     assert "the page 'Top' does not exist, because its entry was not written" in rows[1]["msg"]
     assert wiki.pages["7"]["parent"] == "1"
+
+
+NEW = {"space": "REL", "title": "New", "body": "<p>1</p>"}
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize(
+    ("pages", "words"),
+    [
+        ([NEW, {"page_id": "7", "title": "new"}], "pages[0] and pages[1] both give a page the"),
+        (
+            [{"page_id": name, "title": "X"} for name in ("7", "8")],
+            "pages[0] and pages[1] both give a page the title 'X' in the space REL",
+        ),
+        (
+            [{"page_id": "7", "title": "Other"}, {"page_id": "8", "state": "absent"}],
+            "the title 'Other', which the page 8 still has: rename or remove the page 8",
+        ),
+        (
+            [{"page_id": "8", "title": "Older"}, {"page_id": "7", "title": "Other"}],
+            "the title 'Other', which the page 8 still has",
+        ),
+        ([{"page_id": "7", "state": "absent"}, {**NEW, "parent_id": "7"}], "the parent 7: set"),
+        ([{**NEW, "parent_title": "Notes"}, {"page_id": "7", "state": "absent"}], "the parent 7"),
+    ],
+)
+def test_entries_that_contradict_each_other_are_rejected_before_any_write(
+    stub: Stub, pages: list[dict[str, Any]], words: str, *, read_only: bool
+) -> None:
+    error = Run(stub, pages=pages, read_only=read_only).fails()
+    assert (error.kind, set(methods(stub))) == ("invalid", {"GET"})
+    assert words in error.message

@@ -64,9 +64,17 @@ class UpcomingPages:
     _made: dict[str, str] = field(default_factory=dict)
 
     def add(self, number: int, space: str, title: str, page_id: str | None) -> None:
-        """Add the page of an entry. `page_id`: None if the entry creates the page."""
+        """Add the page of an entry. `page_id`: None if the entry creates the page.
+
+        Raises `invalid` if another entry gives a page the same title.
+        """
         found = page_id or predicted_id(space, composed(title))
-        self._pages.setdefault(_key(space, title), (number, found))
+        first, _page_id = self._pages.setdefault(_key(space, title), (number, found))
+        if first != number:
+            raise invalid(
+                f"pages[{first}] and pages[{number}] both give a page the title '{title}' in the"
+                f" space {space}: list each page once"
+            )
         if page_id is None:
             self.titles[found] = composed(title)
 

@@ -81,6 +81,8 @@ class PageKind(ItemKind[PageOptions, Page]):
         self._warnings: dict[str, list[str]] = {}
         self._pages: dict[str, SinglePage] = {}
         self._marked, self._upcoming = MarkedPages(), UpcomingPages()
+        #: Ids of the pages that the task removes.
+        self._removed: set[str] = set()
         problems = []
         for index, page in enumerate(pages):
             try:
@@ -123,18 +125,43 @@ class PageKind(ItemKind[PageOptions, Page]):
         for item in items:
             if item.error is None:
                 self._page(item).announce(item.state)
+        for item in items:
+            self._require_own_title(item)
+            if item.state is not None and item.entry.state == "absent":
+                self._removed.add(item.state.id)
             if item.state is not None and seen.setdefault(item.state.id, item.name) != item.name:
                 message = f"{item.name} is the same page as {seen[item.state.id]}"
                 item.error = invalid(f"{message}: remove one of the entries")
                 item.plan = replace(item.plan, failure=item.error)  # stops this page only
 
+    def _require_own_title(self, item: Item[PageOptions, Page]) -> None:
+        """Raise `invalid` if another entry gives its page the title that a page still has.
+
+        Pages are written in parallel, so no entry can wait until another one frees a title.
+        """
+        page = item.state
+        if page is None or page.space is None or page.status != "current":
+            return
+        if self._upcoming.find(page.space, page.title, len(self._pages)) not in (None, page.id):
+            raise invalid(
+                f"pages: another entry gives a page the title '{page.title}', which"
+                f" {item.name} still has: rename or remove {item.name} in an earlier task"
+            )
+
     def compare(self, item: Item[PageOptions, Page]) -> Plan:
         try:
-            return self._page(item).plan(item.state)
+            found = self._page(item).plan(item.state)
         except ToolchainError as error:
             if error.kind != "invalid":
                 raise
             return replace(unchanged(), failure=error)  # stops this page only
+        changes = found.data
+        if isinstance(changes, PageChanges) and changes.desired.parent in self._removed:
+            raise invalid(
+                f"another entry removes the parent {changes.desired.parent}: set another parent, or"
+                " keep that page"
+            )
+        return found
 
     def foresee(self, item: Item[PageOptions, Page]) -> None:
         self._page(item).preflight(item.state, item.plan)
