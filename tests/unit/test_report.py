@@ -280,6 +280,14 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         {"key": "X", "name": "Y"},
         ["space X: there is no space X (none, failed)"],
     ),
+    "a start of a task in the background": (
+        "wiki_space",
+        {"changed": True, "started": 1, "finished": 0, "ansible_job_id": "j1.2"},
+        {},
+        [
+            "space the task: runs in the background (async), so its result is not known (none, unknown)"
+        ],
+    ),
     "a lock file": (
         "ci_plugin_info",
         {**PLUGINS, "missing": ["a"], "plugins": [{"short_name": "b"}]},
@@ -292,7 +300,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("what", RESULTS)
 def test_result_gives_its_objects(what: str) -> None:
     module, result, options, expected = RESULTS[what]
-    if "censored" not in result and "error" not in result:
+    if not {"censored", "error", "ansible_job_id"} & {*result}:
         result = reporting(module, result, options)
     assert told(task_findings.compared(module, result, options, "the task")) == expected
 

@@ -133,9 +133,12 @@ def unmanaged_object(kind: str, name: Any, why: str = "") -> Finding:
     return _finding(kind, name, "none", f"not managed{why}", "unmanaged")
 
 
-def not_compared(kind: str, name: Any, why: str) -> Finding:
-    """Return the finding of objects that an export could not read, so it may lack some of them."""
-    return _finding(kind, name, "none", f"not compared with the folder: {why}", "unknown")
+def not_compared(kind: str, name: Any, text: str) -> Finding:
+    """Return the finding of an object whose state the run does not know.
+
+    :param text: the reason
+    """
+    return _finding(kind, name, "none", text, "unknown")
 
 
 def with_unknown(finding: Finding, unknown: Iterable[str]) -> Finding:

@@ -41,6 +41,9 @@ def compared(
         return [_worded(found, task, check=check) for found in result[RETURNED]]
     if not descriptor.kind:
         return []
+    if "ansible_job_id" in result and not result.get("finished"):
+        text = "runs in the background (async), so its result is not known"
+        return [findings.not_compared(descriptor.kind, task, text)]
     if result.get("error") and not result.get("changed"):  # `failed_when` accepts the failure
         return failed(module, result, options, task, check=check)
     return [_without_difference(*object_of(module, options, result, task), result, "differs")]

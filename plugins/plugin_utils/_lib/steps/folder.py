@@ -152,7 +152,8 @@ def _unread(run: Run, described: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             else:
                 is_described = (name if kind == "list" else kind) in known
             if row.get("unread") and is_described:
-                yield {"service": service, **not_compared(kind, name, row["reason"])}
+                text = f"not compared with the folder: {row['reason']}"
+                yield {"service": service, **not_compared(kind, name, text)}
 
 
 def state_of(run: Run) -> desired_state.State:
