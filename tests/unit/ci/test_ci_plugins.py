@@ -135,6 +135,7 @@ def test_satisfied_baseline_is_compliant(required: Any) -> None:
         [{"version": "1"}],
         ["git"],
         [{"name": "git", "x": 1}],
+        [{"name": ["git"]}],
         {"git": []},
         {"git": True},
         {"git": 1.1},

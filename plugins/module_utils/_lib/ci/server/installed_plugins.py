@@ -281,10 +281,10 @@ def unwanted_of(required: Any) -> dict[str, str]:
     states: dict[str, set[str]] = {}
     known = (*_ACTIVE_STATES, *_INACTIVE_STATES)
     for entry in required:
-        is_entry = isinstance(entry, Mapping) and entry.get("name")
-        if not is_entry or set(entry) - {"name", "version", "state"}:
+        name = entry.get("name") if isinstance(entry, Mapping) else None
+        if not (name and isinstance(name, str)) or set(entry) - {"name", "version", "state"}:
             raise invalid(f"required: {excerpt(entry)} is not a dict of name, version and state")
-        name, state = str(entry["name"]), entry.get("state") or "present"
+        state = entry.get("state") or "present"
         if state not in known:
             raise invalid(
                 f"required: the state of {name} is {excerpt(state)}: set it to one of"
