@@ -10,6 +10,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.configuration import (
     catalogue,
 )
@@ -265,6 +268,21 @@ def test_impossible_change_is_rejected(
         ({"key": "a", "settings": {"url": "x"}}, "settings.url: use the option remote_url"),
         ({"key": "a", "settings": {"checksumPolicyType": "x"}}, "must be one of client-checksums"),
         ({"entries": [{"key": "a"}, {"key": "a"}]}, "entries[1] is 'a', the same as entries[0]"),
+        ({"entries": [{"key": "a"}, {"key": "A"}]}, "entries[1] is 'A', the same as entries[0]"),
+        ({"key": "a", "repositories": ["a"]}, "the repository refers to itself"),
+        (
+            {"entries": [{"key": "a", "repositories": ["b"]}, {"key": "b", "state": "absent"}]},
+            "entries[0] ('a'): the repository refers to 'b', which entries[1] deletes",
+        ),
+        (
+            {
+                "entries": [
+                    {"key": "b", "state": "absent"},
+                    {"key": "a", "default_deployment_repo": "b"},
+                ]
+            },
+            "entries[1] ('a'): the repository refers to 'b', which entries[0] deletes",
+        ),
         ({"entries": [{"key": "a b"}]}, "entries[0]: key: 'a b'"),
         ({"key": "a", "rclass": "remote", "remote_url": "registry.example.org"}, "remote_url must"),
         ({"key": "a", "rclass": "remote", "remote_url": "https:///npm"}, "remote_url must begin"),
@@ -586,6 +604,14 @@ def test_virtual_repositories_are_deleted_first(server: Server) -> None:
         Operation, {"entries": [{"key": "a", "state": "absent"}, {"key": "v", "state": "absent"}]}
     )
     assert manager.sent == ["DELETE /api/repositories/v", "DELETE /api/repositories/a"]
+
+
+def test_key_in_another_letter_case_is_a_conflict_in_check_mode(server: Server) -> None:
+    Manager(server, local("Tools"))
+    new = {"key": "tools", "rclass": "local", "package_type": "npm"}
+    with pytest.raises(ToolchainError, match="the repository 'Tools' exists") as caught:
+        server.run(Operation, new, check=True)
+    assert caught.value.kind == "conflict"
 
 
 def test_check_mode_requires_an_administrator(server: Server) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, TypeAlias
@@ -76,7 +76,13 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
     def name(self, entry: RepositoryEntry) -> str:
         return entry.key
 
+    def key(self, entry: RepositoryEntry) -> str:
+        return entry.key.lower()  # the server rejects a key that only differs in letter case
+
     def load(self, items: Sequence[RepositoryItem]) -> None:
+        removed = {item.name: item.place for item in items if item.entry.state == "absent"}
+        for item in items:
+            _require_other_members(item, removed)
         if len(items) == 1:
             items[0].state = self._catalogue.read(items[0].name)
             return
@@ -165,7 +171,14 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
         # an administrator of a project may create its repositories, although the server does not
         # return all configurations to such an account
         if item.plan.action == "create" and not item.entry.project:
-            self._catalogue.all()  # raises for an account that cannot read the list
+            # raises for an account that cannot read the list
+            for known in self._catalogue.all() or ():
+                if known.lower() == item.name.lower():
+                    raise ToolchainError(
+                        "conflict",
+                        f"creating the repository '{item.name}': the repository '{known}' exists,"
+                        " and keys must not only differ in letter case",
+                    )
 
     def write_all(self, items: Sequence[RepositoryItem]) -> None:
         """Create members before the virtual repositories that refer to them, and delete last."""
@@ -276,6 +289,24 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
     def _left(self, entry: RepositoryEntry, config: Config) -> list[str]:
         """Return the names of the fields whose value in a configuration is not the wanted one."""
         return [change.field for change in _compared(entry, config).changes]
+
+
+def _require_other_members(item: RepositoryItem, removed: Mapping[str, str]) -> None:
+    """Raise `invalid` if a repository refers to itself, or to one that the task deletes.
+
+    :param removed: places of the entries that delete a repository, by its key
+    """
+    entry = item.entry
+    for name in (*(entry.repositories or ()), entry.default_deployment_repo):
+        if name == entry.key:
+            raise item.placed(invalid("the repository refers to itself: remove this member"))
+        if name in removed:
+            raise item.placed(
+                invalid(
+                    f"the repository refers to '{name}', which {removed[name]} deletes: remove one"
+                    " of them"
+                )
+            )
 
 
 def _compared(entry: RepositoryEntry, config: Config) -> Plan:
