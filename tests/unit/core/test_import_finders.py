@@ -117,10 +117,12 @@ def test_runner_imports_the_finder_before_the_rest_of_the_collection() -> None:
 
 #: Prints the files of the collection that are compiled, when Ansible's loader imports the runner.
 PRINTS_COMPILED = """
-import builtins, importlib, os, sys
+import builtins, importlib, importlib.machinery, os, sys
 from ansible.plugins.loader import init_plugin_loader
 
 init_plugin_loader([sys.argv[1]])
+first = importlib.machinery.BuiltinImporter
+sys.meta_path.insert(0, first)
 compiled, real = [], builtins.compile
 
 def counting(source, filename, *rest, **named):
@@ -130,6 +132,7 @@ def counting(source, filename, *rest, **named):
 builtins.compile = counting
 package = "ansible_collections.delivery.toolchain.plugins.module_utils._lib.core"
 runner = importlib.import_module(f"{package}.module.runner")
+assert sys.meta_path[0] is first  # as ansible-test requires of its own finder
 print(*compiled)
 """
 
