@@ -10,15 +10,18 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
+from ansible.errors import AnsibleError
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
+    ansible_internals,
     bookkeeping,
     desired_schema,
     desired_state,
@@ -507,6 +510,22 @@ def test_entry_is_applied_by_its_module() -> None:
         "label": "versions of projects",
         "names": {},
     }
+
+
+def test_secret_that_cannot_be_decrypted_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Encrypted:
+        def __str__(self) -> str:
+            raise AnsibleError("no vault secrets found")
+
+    def refused(*_given: Any) -> dict[str, Any]:
+        raise AnsibleError("no vault secrets found")
+
+    monkeypatch.setattr(ansible_internals, "module_arguments", refused)
+    options = {"entries": [{"name": "a"}, {"name": "b", "user_password": Encrypted()}]}
+    parts = {"task": SimpleNamespace(action="x", args={}), "templar": None}
+    told = "entries[1].user_password cannot be decrypted: no vault secrets found"
+    assert bookkeeping.execute(parts, {}, "repo_user", options)["msg"] == told
+    assert bookkeeping.execute(parts, {}, "repo_user", {})["msg"] == "no vault secrets found"
 
 
 def test_objects_are_deleted_before_those_that_contain_them() -> None:

@@ -69,7 +69,24 @@ def execute(
         raise
     except AnsibleError as error:
         # the task has other objects, too
-        return {**(getattr(error, "result", None) or {}), "failed": True, "msg": str(error)}
+        place = _undecrypted(options)
+        message = f"{place} cannot be decrypted: {error}" if place else str(error)
+        return {**(getattr(error, "result", None) or {}), "failed": True, "msg": message}
     finally:
         task.action, task.args = before
     return result
+
+
+def _undecrypted(value: Any, place: str = "") -> str:
+    """Return the place of the first secret that Ansible cannot decrypt, such as `a[2].b`, or ""."""
+    if isinstance(value, Mapping):
+        parts = [(f"{place}.{name}".lstrip("."), part) for name, part in value.items()]
+    elif isinstance(value, list):
+        parts = [(f"{place}[{number}]", part) for number, part in enumerate(value)]
+    else:
+        try:
+            str(value)
+        except AnsibleError:
+            return place
+        return ""
+    return next(filter(None, (_undecrypted(part, name) for name, part in parts)), "")
