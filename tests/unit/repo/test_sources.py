@@ -182,6 +182,13 @@ def test_two_sources_for_one_target_are_rejected(tree: Path) -> None:
         found_for(artifacts=artifacts)
 
 
+def test_file_below_another_file_is_rejected(tree: Path) -> None:
+    paths = (("dist/a.txt", "x/y"), ("other/a.txt", "x/y/z/a.txt"))
+    artifacts = [{"src": str(tree / name), "path": path} for name, path in paths]
+    with pytest.raises(ToolchainError, match=r"to 'x/y', which would be its folder"):
+        found_for(artifacts=artifacts)
+
+
 @pytest.mark.parametrize("path", ["", "x/", "x/../y", "x//y", "./x"])
 def test_content_without_file_path_is_rejected(path: str) -> None:
     with pytest.raises(ToolchainError) as caught:

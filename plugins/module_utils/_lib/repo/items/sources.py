@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from stat import S_IFREG, S_ISDIR, S_ISREG
 from typing import IO, Any, Protocol
 
@@ -94,7 +95,7 @@ def text_source(content: Any, path: str) -> FileSource:
 
 
 def refuse_same_target(sources: Iterable[FileSource]) -> None:
-    """Raise `invalid` if two files have the same path in the repository.
+    """Raise `invalid` if two files have the same path in the repository, or one is below the other.
 
     Also raise `invalid` for a path with `!/`, which addresses a file in an archive [repo-26].
     """
@@ -106,6 +107,13 @@ def refuse_same_target(sources: Iterable[FileSource]) -> None:
             first, second = _name(seen[source.path]), _name(source)
             raise invalid(f"{first} and {second} would both be deployed to '{source.path}'")
         seen[source.path] = source
+    for path, source in seen.items():
+        for folder in accumulate(path.split("/")[:-1], "{}/{}".format):
+            if folder in seen:
+                raise invalid(
+                    f"{_name(source)} would be deployed to '{path}', but {_name(seen[folder])} to"
+                    f" '{folder}', which would be its folder: change one of the paths"
+                )
 
 
 def _name(source: FileSource) -> str:
