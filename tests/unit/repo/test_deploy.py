@@ -264,6 +264,17 @@ def test_new_and_unknown_files_are_not_searched_for(server: Server, current: Rep
     assert "POST /api/search/aql" not in server.asked
 
 
+@pytest.mark.parametrize("index", [Reply(body="<html></html>"), Reply(409)])
+def test_folder_is_not_replaced_by_a_file(server: Server, index: Reply) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["HEAD /r/d/1.0"] = index
+    rows = [{"uri": "/1.0", "folder": True}]
+    server.on["GET /api/storage/r/d?list&listFolders=1"] = Reply(body={"files": rows})
+    error = server.fails(ArtifactDeployOperation, options(path="d/1.0", content="x"))
+    assert error.kind == "conflict"
+    assert error.message.startswith("path: 'r/d/1.0' is a folder: end path with a slash")
+
+
 @pytest.mark.parametrize("check", [True, False])
 def test_different_content_without_overwrite_is_a_conflict(server: Server, check: bool) -> None:
     server.on["GET /api/repositories/r"] = LOCAL

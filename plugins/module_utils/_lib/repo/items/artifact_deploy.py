@@ -305,6 +305,7 @@ class FileDeployment:
             action = "unchanged" if has_properties else "properties"
             actions.append(FileAction(there, action if there.has_content else "uploaded", holder))
         actions = self._decide(actions, repo)
+        self._refuse_folder(repo, actions)
         if not self._options.overwrite:
             taken = [file.name for file in actions if file.current and not file.found.has_content]
             if taken:
@@ -324,6 +325,24 @@ class FileDeployment:
         self._warn_of_promoted(repo, differing)
         kind: Action = "update" if before else "create"
         return Plan(before, after, kind, result=result, data=(repo, actions))
+
+    def _refuse_folder(self, repo: str, files: Sequence[FileAction]) -> None:
+        """Raise `conflict` if the path of a single file is a folder on the server.
+
+        Server fact [repo-26]: HEAD on a folder may be 200, without checksums.
+        """
+        if len(files) != 1 or not self._client.dialect.checksum_headers:
+            return
+        stored, name = files[0].current, files[0].name
+        if stored is None or stored.has_digest:
+            return
+        found = listing.find(self._client, repo, files[0].path)
+        if found is not None and found.folder:
+            raise ToolchainError(
+                "conflict",
+                f"path: '{name}' is a folder: end path with a slash to deploy into it, or use"
+                " another path",
+            )
 
     def _warn_of_promoted(self, repo: str, files: Sequence[FileAction]) -> None:
         """Warn of files of promoted builds whose content the deployment replaces."""
