@@ -629,3 +629,16 @@ def test_entries_that_contradict_each_other_are_rejected_before_any_request(
     given = [{"project": "REL", **entry} for entry in entries]
     tracker.refused("invalid", words, entries=given, check=check)
     assert tracker.sandbox.requests("tracker") == []
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_issues_that_an_earlier_entry_moves_are_unresolved(tracker: Tracker, check: bool) -> None:
+    rel(tracker, "9.0")
+    count = unresolved(tracker, "1.1.0")
+    entries = [
+        {"project": "REL", "name": "1.1.0", "state": "released", "unresolved": "9.0"},
+        {"project": "REL", "name": "9.0", "state": "released", "unresolved": "fail"},
+    ]
+    words = f"{count} issues are unresolved in the version '9.0'"
+    tracker.refused("failed", words, entries=entries, check=check)
+    assert shown(tracker, "9.0")["released"] is False  # type: ignore[index]

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
@@ -162,6 +163,15 @@ class VersionKind(ProjectObjectKind[VersionEntry]):
 
     # -- planning ---------------------------------------------------------------------------------
 
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        #: Number of unresolved issues that earlier entries move to a version, by its id.
+        self._moved: Counter[str] = Counter()
+
+    def load(self, items: Sequence[VersionItem]) -> None:
+        self._moved.clear()
+        super().load(items)
+
     def compare(self, item: VersionItem) -> Plan:
         options = item.entry
         if options.state == "absent":
@@ -178,16 +188,19 @@ class VersionKind(ProjectObjectKind[VersionEntry]):
                     " name, or set create",
                 )
         releases = options.state == "released" and not (current and current.values["released"])
-        count, target = None, None
+        count, target, moved = None, None, 0
         if releases or (options.state == "released" and not item.place):
             count = 0 if current is None else self._unresolved(current)
             if releases:
-                target = self._destination(item, current, count)
+                moved = count + (0 if current is None else self._moved[current.id])
+                target = self._destination(item, current, moved)
+            if target is not None:
+                self._moved[target.id] += moved
         desired = self._desired(item, current, releases=releases)
         found = self.planned(item, current, desired)
         if target is not None and current is not None:
-            found.before["unresolved_issues"] = {current.name: count}
-            found.after["unresolved_issues"] = {target.name: count}
+            found.before["unresolved_issues"] = {current.name: moved}
+            found.after["unresolved_issues"] = {target.name: moved}
         return found.with_result(unresolved_count=count).with_data((current, target))
 
     def _destination(
@@ -196,6 +209,8 @@ class VersionKind(ProjectObjectKind[VersionEntry]):
         """Return the version to which the unresolved issues of a release move, or None.
 
         Depending on the option `unresolved`, warn about unresolved issues or raise `failed`.
+
+        :param count: number of these issues, with those that earlier entries move to the version
         """
         options, mode = item.entry, item.entry.unresolved
         if mode == "ignore":
