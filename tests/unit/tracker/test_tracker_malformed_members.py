@@ -30,7 +30,7 @@ CLOSE = {"id": "10", "name": "Close", "to": {"name": "Closed", "id": "5"}}
 
 
 def edit(**members: Any) -> dict[str, Any]:
-    """Plan labels, a link, a status and a comment. `members` replace those of the responses."""
+    """Plan labels, a link, a file, a status and a comment. `members` replace those of the responses."""
     fields = {"status": {"name": "Open", "id": "1"}, "labels": [], "issuelinks": []}
     given = {"types": [BLOCKS], "transitions": [CLOSE], **members}
 
@@ -41,6 +41,7 @@ def edit(**members: Any) -> dict[str, Any]:
             "issue/APP-1/transitions": {"transitions": given["transitions"]},
             "issue/APP-1/comment": {"total": 0, "comments": []},
             "issueLinkType": {"issueLinkTypes": given["types"]},
+            "attachment/meta": {},
             "myself": {"name": "reporter"},
             "serverInfo": {"deploymentType": "Server"},
         }
@@ -52,6 +53,7 @@ def edit(**members: Any) -> dict[str, Any]:
         links=[issue_options.IssueLink("Blocks", "APP-2")],
         status="Closed",
         comment="x",
+        attachments=[__file__],
     )
     with Stub(response=response) as stub:
         return Run(stub, tracker_issue.TrackerIssueOperation, options)(check=True)
@@ -61,6 +63,8 @@ def edit(**members: Any) -> dict[str, Any]:
     "members",
     [
         {"labels": True},
+        {"attachment": 10},
+        {"attachment": [None, {"id": {}}]},
         {"issuelinks": 10},
         {"issuelinks": [1.5, {"type": 1}, {"type": {"id": "1"}, "outwardIssue": [None]}]},
         {"comment": {"total": 1, "comments": [None]}},
@@ -71,7 +75,7 @@ def edit(**members: Any) -> dict[str, Any]:
 def test_malformed_part_of_an_issue_is_no_part(members: dict[str, Any]) -> None:
     (issue,) = edit(**members)["issues"]
     changed = [change["field"] for change in issue["changes"]]
-    assert sorted(changed) == ["comment", "labels", "links", "status"]
+    assert sorted(changed) == ["attachments", "comment", "labels", "links", "status"]
 
 
 @pytest.mark.parametrize(

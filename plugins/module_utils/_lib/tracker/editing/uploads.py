@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from ...core.address import path
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import json_or_none
 from ...core.http.multipart import FilePart, MultipartForm
-from ...core.json_text import member
+from ...core.json_text import json_objects, member
 from ...core.plan import Change
 from ..issues.attachments import Attachment, AttachmentContents
 from .site import Edit, Part, Site, TrackerIssue
@@ -190,8 +190,8 @@ class AttachmentsPart(Part):
     def _attachments(self, items: Any) -> list[Attachment]:
         return [
             Attachment.of(item, self._site.client.url)
-            for item in items or []
-            if isinstance(item, Mapping) and item.get("id") and item.get("content")
+            for item in json_objects(items)
+            if item.get("id") and item.get("content")
         ]
 
     def differs(self, issue: TrackerIssue) -> bool:
