@@ -201,11 +201,14 @@ class Directory:
         """
         if not names:
             return
-        there, predicted = {name.lower() for name in self.names()}, self._task.predictions
+        # the server stores only the names of users in lower case [repo-42]
+        there, predicted = set(self.names()), self._task.predictions
+        if self._kind is USERS:
+            there |= {name.lower() for name in there}
         unknown = [
             name
             for name in names
-            if name.lower() not in there and not predicted.get(self._kind.noun, name.lower())
+            if name not in there and not predicted.get(self._kind.noun, name.lower())
         ]
         if unknown:
             listed = "', '".join(unknown)
