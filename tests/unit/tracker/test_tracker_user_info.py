@@ -96,3 +96,11 @@ def test_account_that_may_not_browse_users_finds_nobody() -> None:
         "permission",
         "searching for users: the account lacks the permission USER_PICKER",
     )
+
+
+def test_empty_lists_find_nobody_and_say_so() -> None:
+    with Stub(site([], "Server")) as stub:
+        options = build(TrackerUserInfoOptions, users=[])
+        run = Run(stub, TrackerUserInfoOperation, options)
+        assert run(check=True)["users"] == []
+    assert run.warnings == ["users and emails are empty: nobody is searched for"]

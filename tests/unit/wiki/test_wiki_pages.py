@@ -169,8 +169,10 @@ def test_warnings_have_the_order_of_the_pages(stub: Stub, wiki: Wiki) -> None:
 
 
 def test_empty_list_of_pages_is_unchanged(stub: Stub) -> None:
-    plan, result = Run(stub, pages=[])()
+    run = Run(stub, pages=[])
+    plan, result = run()
     assert (plan.changed, result) == (False, {"pages": []})
+    assert run.warnings == ["pages is empty: nothing is managed"]
     assert stub.seen == []
 
 

@@ -35,6 +35,8 @@ class TrackerUserInfoOperation(ReadOnly):
 
     def __init__(self, task: Task, options: TrackerUserInfoOptions) -> None:
         self._options = options
+        if not (options.users or options.emails):
+            task.warn("users and emails are empty: nobody is searched for")
         self._client = TrackerClient(task)
         self._accounts = Accounts(self._client, task.warn, cloud=self._client.cloud)
 
