@@ -99,7 +99,7 @@ def test_account_that_may_not_browse_users_finds_nobody() -> None:
 
 
 def test_empty_lists_find_nobody_and_say_so() -> None:
-    with Stub(site([], "Server")) as stub:
+    with Stub(response=site([], "Server")) as stub:
         options = build(TrackerUserInfoOptions, users=[])
         run = Run(stub, TrackerUserInfoOperation, options)
         assert run(check=True)["users"] == []
