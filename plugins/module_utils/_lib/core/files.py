@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
@@ -49,15 +49,26 @@ def safe_paths(folder: str, names: Iterable[str], *, flat: bool = False) -> dict
             raise invalid(f"{path} is a folder, but must be a file")
         found[name] = path
     paths = {path: name for name, path in found.items()}
-    above_files = {"", "/", "."}
-    for name, path in found.items():
-        above = os.path.dirname(path)
-        while above not in above_files:
-            if above in paths:
-                raise _rejected(name, f"'{_shortened(paths[above])}' is a file, not a folder")
-            above_files.add(above)
-            above = os.path.dirname(above)
+    nested = first_nested(paths)
+    if nested is not None:
+        folder, name = (paths[path] for path in nested)
+        raise _rejected(name, f"'{_shortened(folder)}' is a file, not a folder")
     return found
+
+
+def first_nested(paths: Collection[str]) -> tuple[str, str] | None:
+    """Return a path that would be a folder of another one, and that one; `None` without such a
+    path. Each folder is looked up once.
+    """
+    known = {"", "/", "."}
+    for path in paths:
+        above = os.path.dirname(path)
+        while above not in known:
+            if above in paths:
+                return above, path
+            known.add(above)
+            above = os.path.dirname(above)
+    return None
 
 
 def _segments(name: str) -> list[str]:

@@ -18,12 +18,12 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import accumulate
 from stat import S_IFREG, S_ISDIR, S_ISREG
 from typing import IO, Any, Protocol
 
 from ...core.concurrency import spread
 from ...core.errors import invalid
+from ...core.files import first_nested
 from ...core.globs import Patterns, has_wildcards, matcher
 from ..client import INSIDE_ARCHIVE, is_inside_archive, join, segments
 from ..properties import Properties
@@ -107,13 +107,13 @@ def refuse_same_target(sources: Iterable[FileSource]) -> None:
             first, second = _name(seen[source.path]), _name(source)
             raise invalid(f"{first} and {second} would both be deployed to '{source.path}'")
         seen[source.path] = source
-    for path, source in seen.items():
-        for folder in accumulate(path.split("/")[:-1], "{}/{}".format):
-            if folder in seen:
-                raise invalid(
-                    f"{_name(source)} would be deployed to '{path}', but {_name(seen[folder])} to"
-                    f" '{folder}', which would be its folder: change one of the paths"
-                )
+    nested = first_nested(seen)
+    if nested is not None:
+        folder, path = nested
+        raise invalid(
+            f"{_name(seen[path])} would be deployed to '{path}', but {_name(seen[folder])} to"
+            f" '{folder}', which would be its folder: change one of the paths"
+        )
 
 
 def _name(source: FileSource) -> str:
