@@ -42,13 +42,16 @@ class UploadFile:
     def name(self) -> str:
         return unicodedata.normalize("NFC", os.path.basename(self.src))
 
+    @cached_property
+    def _stored(self) -> re.Pattern[str]:
+        return re.compile("".join(map(_pattern, self.name)))
+
     def named(self, attachments: Sequence[Attachment]) -> list[Attachment]:
         return [attachment for attachment in attachments if self.may_be(attachment.filename)]
 
     def may_be(self, filename: str) -> bool:
         """Return whether a server may store the file with this name."""
-        stored = "".join(map(_pattern, self.name))
-        return re.fullmatch(stored, unicodedata.normalize("NFC", filename)) is not None
+        return self._stored.fullmatch(unicodedata.normalize("NFC", filename)) is not None
 
     def is_stored(self, attachments: Sequence[Attachment], known: Collection[str]) -> bool:
         """Return whether the file has been uploaded as a new attachment.
