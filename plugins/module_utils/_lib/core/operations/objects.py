@@ -156,9 +156,6 @@ class ItemKind(ABC, Generic[Entry, State]):
     def __init__(self, task: Task) -> None:
         self._task = task
 
-    def warn(self, text: str) -> None:
-        self._task.warn(text)
-
     @abstractmethod
     def name(self, entry: Entry) -> str:
         """Return the name of an object, which is unique in the task.
@@ -296,8 +293,6 @@ class Objects(Generic[Entry, State]):
         return [self._kind.key(item.entry) for item in self._items]
 
     def plan(self) -> Plan:
-        if not self._items:
-            self._kind.warn(f"{self.nouns} is empty: nothing is managed")
         items = [replace(item) for item in self._items]
         self._kind.load(items)
         readable = [item for item in items if item.error is None]

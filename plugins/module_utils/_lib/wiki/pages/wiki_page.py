@@ -235,6 +235,8 @@ class WikiPageOperation(Objects[PageOptions, Page]):
     def __init__(self, task: Task, options: WikiPageOptions) -> None:
         listed = options.pages is not None
         pages = [options.entry(entry) for entry in options.pages or ()] if listed else [options]
+        if not pages:
+            task.warn("pages is empty: nothing is managed")
         self._pages = PageKind(task, pages, options.parallel, listed=listed)
         super().__init__(self._pages, pages, listed=listed)
 
