@@ -103,11 +103,12 @@ class Ci:
     """Responses of the server. The entries of a list are sent in order; the last entry
     repeats.
 
-    `items` and `running` may hold a Reply in place of data. `after` are changes of the job, applied
-    when a build is triggered.
+    `items` and `running` may hold a Reply in place of data. `jobs` replaces `job` in successive
+    responses. `after` are changes of the job, applied when a build is triggered.
     """
 
     job: dict[str, Any] = field(default_factory=dict)
+    jobs: list[dict[str, Any]] = field(default_factory=list)
     after: dict[str, Any] = field(default_factory=dict)
     trigger: Reply = field(default_factory=lambda: created(14))
     items: list[Any] = field(default_factory=lambda: [left(7)])
@@ -138,6 +139,7 @@ class Ci:
             return Reply(body=self.log[start:], headers={"X-Text-Size": str(len(self.log))})
         if re.search(r"/job/[^/]+/(\d+|last\w+)/api/json$", path):
             return _next(self.running)
+        self.job = self.jobs.pop(0) if self.jobs else self.job
         job = {"buildable": True, "property": [], "builds": [], **self.job}
         return Reply(body=job, headers={"X-Jenkins-Session": self.mark} if self.mark else {})
 

@@ -308,6 +308,25 @@ def test_successful_build_with_equal_parameters_is_unchanged() -> None:
     assert len(played.stub.seen) <= 2
 
 
+BEGINNING = {"builds": [build(6, "FAILURE")], "inQueue": False, "nextBuildNumber": 8}
+
+
+def test_build_between_queue_and_list_is_joined() -> None:
+    begun = {**BEGINNING, "builds": [build(7, None), build(6, "FAILURE")]}
+    values, played = needed(Ci(jobs=[BEGINNING, BEGINNING, begun]))
+    assert (values["changed"], values["joined"], values["build"]["number"]) == (False, True, 7)
+    assert played.posts == []
+
+
+def test_deleted_newest_build_delays_the_start_shortly() -> None:
+    values, played = needed(Ci(job=BEGINNING))
+    assert (values["changed"], len(played.posts)) == (True, 1)
+    assert sum(played.clock.pauses) < 5
+    assert len(played.stub.seen) < 12
+    _values, played = play(Ci(job=BEGINNING), wait=False)
+    assert played.clock.pauses == []
+
+
 @pytest.mark.parametrize("shown", [["number", "url"], ["id", "number", "duration", "timestamp"]])
 def test_builds_listed_without_result_are_read_individually(shown: list[str]) -> None:
     twin = build(6, values={"VERSION": "1"})

@@ -40,6 +40,8 @@ State = Literal["started", "finished"]
 
 #: Maximum seconds to wait until the server knows a queue item.
 _ITEM_SECONDS = 2.0
+#: Maximum seconds to wait until the server lists a starting build.
+_STARTING_SECONDS = 2.0
 #: Maximum seconds to wait for the end of a build after a stop request.
 _STOP_SECONDS = 10.0
 #: Maximum seconds for the stop request after Ctrl-C.
@@ -194,6 +196,11 @@ class BuildRequest:
                 first._find()
                 return
             state = first._read(lookback(first))
+            polling = first.make_polling(_STARTING_SECONDS, first.options.poll_interval)
+            compares = any(request.options.trigger == "unless_successful" for request in requests)
+            while compares and state.lacks_newest and polling.left:
+                polling.pause(first.purpose)
+                state = first._read(lookback(first))
         except ToolchainError as error:
             for request in requests:
                 request.error = error

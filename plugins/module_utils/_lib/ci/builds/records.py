@@ -117,6 +117,15 @@ class JobState:
         known.append(None if self.item is None else self.item.get("id"))
         return max((number for number in known if isinstance(number, int)), default=0)
 
+    @property
+    def lacks_newest(self) -> bool:
+        """Return whether the newest build is not listed: it is just starting, or was deleted.
+
+        Server fact [ci-8]: for a moment, a starting build is neither in the queue nor listed.
+        """
+        listed = self.builds[0]["number"] if self.builds else 0
+        return self.next_number > listed + 1
+
 
 @dataclass(frozen=True)
 class TriggeredBuild:
