@@ -157,8 +157,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.i
 
 def main() -> None:
     runner.run(
-        analysis_issue_info.AnalysisIssueInfoOptions,
-        analysis_issue_info.AnalysisIssueInfoOperation,
+        analysis_issue_info.AnalysisIssueInfoOptions, analysis_issue_info.AnalysisIssueInfoOperation
     )
 
 

@@ -123,10 +123,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.r
 
 
 def main() -> None:
-    runner.run(
-        analysis_project.AnalysisProjectOptions,
-        analysis_project.AnalysisProjectOperation,
-    )
+    runner.run(analysis_project.AnalysisProjectOptions, analysis_project.AnalysisProjectOperation)
 
 
 if __name__ == "__main__":

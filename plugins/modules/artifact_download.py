@@ -231,8 +231,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.trans
 
 def main() -> None:
     runner.run(
-        artifact_download.ArtifactDownloadOptions,
-        artifact_download.ArtifactDownloadOperation,
+        artifact_download.ArtifactDownloadOptions, artifact_download.ArtifactDownloadOperation
     )
 
 

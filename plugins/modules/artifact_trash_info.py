@@ -46,8 +46,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.clean
 
 def main() -> None:
     runner.run(
-        artifact_trash_info.ArtifactTrashInfoOptions,
-        artifact_trash_info.ArtifactTrashInfoOperation,
+        artifact_trash_info.ArtifactTrashInfoOptions, artifact_trash_info.ArtifactTrashInfoOperation
     )
 
 

@@ -103,10 +103,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server 
 
 
 def main() -> None:
-    runner.run(
-        ci_configuration.CiConfigurationOptions,
-        ci_configuration.CiConfigurationOperation,
-    )
+    runner.run(ci_configuration.CiConfigurationOptions, ci_configuration.CiConfigurationOperation)
 
 
 if __name__ == "__main__":

@@ -110,10 +110,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.credent
 
 
 def main() -> None:
-    runner.run(
-        ci_token.CiTokenOptions,
-        ci_token.CiTokenOperation,
-    )
+    runner.run(ci_token.CiTokenOptions, ci_token.CiTokenOperation)
 
 
 if __name__ == "__main__":

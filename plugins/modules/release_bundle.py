@@ -207,10 +207,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.bundl
 
 
 def main() -> None:
-    runner.run(
-        release_bundle.ReleaseBundleOptions,
-        release_bundle.ReleaseBundleOperation,
-    )
+    runner.run(release_bundle.ReleaseBundleOptions, release_bundle.ReleaseBundleOperation)
 
 
 if __name__ == "__main__":

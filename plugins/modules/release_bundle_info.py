@@ -70,8 +70,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.bundl
 
 def main() -> None:
     runner.run(
-        release_bundle_info.ReleaseBundleInfoOptions,
-        release_bundle_info.ReleaseBundleInfoOperation,
+        release_bundle_info.ReleaseBundleInfoOptions, release_bundle_info.ReleaseBundleInfoOperation
     )
 
 

@@ -113,10 +113,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.confi
 
 
 def main() -> None:
-    runner.run(
-        repo_export.RepoExportOptions,
-        repo_export.RepoExportOperation,
-    )
+    runner.run(repo_export.RepoExportOptions, repo_export.RepoExportOperation)
 
 
 if __name__ == "__main__":

@@ -142,16 +142,11 @@ error: {description: "Details of the error, as C(kind), C(status), C(method), C(
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.access import (
-    repo_group,
-)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.access import repo_group
 
 
 def main() -> None:
-    runner.run(
-        repo_group.RepoGroupOptions,
-        repo_group.RepoGroupOperation,
-    )
+    runner.run(repo_group.RepoGroupOptions, repo_group.RepoGroupOperation)
 
 
 if __name__ == "__main__":

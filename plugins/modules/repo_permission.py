@@ -167,10 +167,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.acces
 
 
 def main() -> None:
-    runner.run(
-        repo_permission.RepoPermissionOptions,
-        repo_permission.RepoPermissionOperation,
-    )
+    runner.run(repo_permission.RepoPermissionOptions, repo_permission.RepoPermissionOperation)
 
 
 if __name__ == "__main__":

@@ -231,10 +231,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.confi
 
 
 def main() -> None:
-    runner.run(
-        repo_repository.RepoRepositoryOptions,
-        repo_repository.RepoRepositoryOperation,
-    )
+    runner.run(repo_repository.RepoRepositoryOptions, repo_repository.RepoRepositoryOperation)
 
 
 if __name__ == "__main__":

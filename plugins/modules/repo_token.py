@@ -119,16 +119,11 @@ error: {description: "Details of the error, as C(kind), C(status), C(method), C(
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.access import (
-    repo_token,
-)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.access import repo_token
 
 
 def main() -> None:
-    runner.run(
-        repo_token.RepoTokenOptions,
-        repo_token.RepoTokenOperation,
-    )
+    runner.run(repo_token.RepoTokenOptions, repo_token.RepoTokenOperation)
 
 
 if __name__ == "__main__":

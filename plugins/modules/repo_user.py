@@ -180,16 +180,11 @@ error: {description: "Details of the error, as C(kind), C(status), C(method), C(
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.access import (
-    repo_user,
-)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.access import repo_user
 
 
 def main() -> None:
-    runner.run(
-        repo_user.RepoUserOptions,
-        repo_user.RepoUserOperation,
-    )
+    runner.run(repo_user.RepoUserOptions, repo_user.RepoUserOperation)
 
 
 if __name__ == "__main__":

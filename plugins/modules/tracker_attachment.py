@@ -128,8 +128,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.is
 
 def main() -> None:
     runner.run(
-        tracker_attachment.TrackerAttachmentOptions,
-        tracker_attachment.TrackerAttachmentOperation,
+        tracker_attachment.TrackerAttachmentOptions, tracker_attachment.TrackerAttachmentOperation
     )
 
 

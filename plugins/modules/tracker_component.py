@@ -142,8 +142,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.pr
 
 def main() -> None:
     runner.run(
-        tracker_component.TrackerComponentOptions,
-        tracker_component.TrackerComponentOperation,
+        tracker_component.TrackerComponentOptions, tracker_component.TrackerComponentOperation
     )
 
 

@@ -296,10 +296,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.ed
 
 
 def main() -> None:
-    runner.run(
-        tracker_issue.TrackerIssueOptions,
-        tracker_issue.TrackerIssueOperation,
-    )
+    runner.run(tracker_issue.TrackerIssueOptions, tracker_issue.TrackerIssueOperation)
 
 
 if __name__ == "__main__":

@@ -81,8 +81,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.is
 
 def main() -> None:
     runner.run(
-        tracker_issue_info.TrackerIssueInfoOptions,
-        tracker_issue_info.TrackerIssueInfoOperation,
+        tracker_issue_info.TrackerIssueInfoOptions, tracker_issue_info.TrackerIssueInfoOperation
     )
 
 

@@ -101,10 +101,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker im
 
 
 def main() -> None:
-    runner.run(
-        tracker_token.TrackerTokenOptions,
-        tracker_token.TrackerTokenOperation,
-    )
+    runner.run(tracker_token.TrackerTokenOptions, tracker_token.TrackerTokenOperation)
 
 
 if __name__ == "__main__":

@@ -76,10 +76,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker im
 
 
 def main() -> None:
-    runner.run(
-        tracker_user_info.TrackerUserInfoOptions,
-        tracker_user_info.TrackerUserInfoOperation,
-    )
+    runner.run(tracker_user_info.TrackerUserInfoOptions, tracker_user_info.TrackerUserInfoOperation)
 
 
 if __name__ == "__main__":

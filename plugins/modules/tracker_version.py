@@ -167,10 +167,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.pr
 
 
 def main() -> None:
-    runner.run(
-        tracker_version.TrackerVersionOptions,
-        tracker_version.TrackerVersionOperation,
-    )
+    runner.run(tracker_version.TrackerVersionOptions, tracker_version.TrackerVersionOperation)
 
 
 if __name__ == "__main__":

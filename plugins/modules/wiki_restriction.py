@@ -111,10 +111,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages
 
 
 def main() -> None:
-    runner.run(
-        wiki_restriction.WikiRestrictionOptions,
-        wiki_restriction.WikiRestrictionOperation,
-    )
+    runner.run(wiki_restriction.WikiRestrictionOptions, wiki_restriction.WikiRestrictionOperation)
 
 
 if __name__ == "__main__":

@@ -137,16 +137,11 @@ error: {description: "Details of the error, as C(kind), C(status), C(method), C(
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages import (
-    wiki_space,
-)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages import wiki_space
 
 
 def main() -> None:
-    runner.run(
-        wiki_space.WikiSpaceOptions,
-        wiki_space.WikiSpaceOperation,
-    )
+    runner.run(wiki_space.WikiSpaceOptions, wiki_space.WikiSpaceOperation)
 
 
 if __name__ == "__main__":

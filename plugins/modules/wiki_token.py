@@ -101,10 +101,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki impor
 
 
 def main() -> None:
-    runner.run(
-        wiki_token.WikiTokenOptions,
-        wiki_token.WikiTokenOperation,
-    )
+    runner.run(wiki_token.WikiTokenOptions, wiki_token.WikiTokenOperation)
 
 
 if __name__ == "__main__":

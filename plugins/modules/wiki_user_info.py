@@ -60,10 +60,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages
 
 
 def main() -> None:
-    runner.run(
-        wiki_user_info.WikiUserInfoOptions,
-        wiki_user_info.WikiUserInfoOperation,
-    )
+    runner.run(wiki_user_info.WikiUserInfoOptions, wiki_user_info.WikiUserInfoOperation)
 
 
 if __name__ == "__main__":

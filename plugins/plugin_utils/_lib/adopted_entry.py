@@ -12,13 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...module_utils._lib.ci.xml_reader import (
-    UnreadableXml,
-    XmlElement,
-    child_of,
-    parse,
-    text_of,
-)
+from ...module_utils._lib.ci.xml_reader import UnreadableXml, XmlElement, child_of, parse, text_of
 from .desired_schema import SECRET
 from .yaml_edits import Tagged, canonical
 

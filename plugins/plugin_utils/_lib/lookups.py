@@ -89,10 +89,7 @@ def reject_unknown(plugin: AnsiblePlugin, names: Mapping[str, Any]) -> None:
 
 
 def further_service(
-    lookup: LookupBase,
-    service: str,
-    variables: Mapping[str, Any] | None,
-    values: Mapping[str, Any],
+    lookup: LookupBase, service: str, variables: Mapping[str, Any] | None, values: Mapping[str, Any]
 ) -> Callable[[str], Any] | None:
     """Return a function that returns the connection options of an additional service.
 
@@ -171,10 +168,7 @@ def parsed(options: type[Options], values: Mapping[str, Any]) -> Options:
 
 
 def run_query(
-    service: str,
-    get: Callable[[str], Any],
-    values: Mapping[str, Any],
-    query: Callable[[Task], Any],
+    service: str, get: Callable[[str], Any], values: Mapping[str, Any], query: Callable[[Task], Any]
 ) -> Any:
     """Call `query` with a read-only task, and return its result. Raises AnsibleLookupError.
 

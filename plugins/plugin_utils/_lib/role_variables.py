@@ -71,7 +71,7 @@ LISTS_OF_ENTRIES = {
         *("release_inputs", "release_jobs", "release_fetch", "release_files", "release_archives"),
         *("release_builds", "release_images", "release_bundles", "release_announce"),
         *("release_analysis_roles", "release_analysis_modules"),
-    ),
+    )
 }
 #: Variables that a playbook sets, and that users may set too.
 _OF_USERS = (

@@ -27,9 +27,7 @@ def check_lifetimes(issuer: str, expires_in: Any, renew_before: Any) -> None:
 
 
 def entries(
-    credentials: Sequence[Mapping[str, Any]],
-    name: str,
-    token: Mapping[str, Any] | None = None,
+    credentials: Sequence[Mapping[str, Any]], name: str, token: Mapping[str, Any] | None = None
 ) -> list[dict[str, Any]]:
     """Return entries of `ci_credential` for the credentials of a login.
 

@@ -15,10 +15,7 @@ from ansible import errors
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._lib.core.connection.connection import require_own_server
-from ...module_utils._lib.core.connection.options import (
-    settings_options,
-    variable_name,
-)
+from ...module_utils._lib.core.connection.options import settings_options, variable_name
 from ...module_utils._lib.core.errors import invalid, single_line
 from ...module_utils._lib.core.secret import without_user_info
 from .services import SERVICES

@@ -14,15 +14,7 @@ from urllib.parse import quote, urlsplit
 from ..core.address import UnfitRequest, origin, prepared
 from ..core.connection.auth import Anonymous, Login, Outgoing, secret_of
 from ..core.connection.connection import Connection, Exchange, OAuth
-from ..core.connection.service import (
-    BASIC,
-    NETRC,
-    NO_SECRET,
-    SECRET,
-    Credential,
-    Service,
-    Spec,
-)
+from ..core.connection.service import BASIC, NETRC, NO_SECRET, SECRET, Credential, Service, Spec
 from ..core.errors import ToolchainError, invalid
 from ..core.files import open_regular
 from ..core.http.messages import Accounting, json_or_none, unexpected_body
@@ -50,10 +42,7 @@ _OAUTH: dict[str, Spec] = {
     "oauth_private_key": SECRET,
     "oauth_access_token": SECRET,
     "oauth_access_token_secret": SECRET,
-    "oauth_signature_method": {
-        **NO_SECRET,
-        "choices": ["RSA-SHA1", "RSA-SHA256", "RSA-SHA512"],
-    },
+    "oauth_signature_method": {**NO_SECRET, "choices": ["RSA-SHA1", "RSA-SHA256", "RSA-SHA512"]},
 }
 _OAUTH2: dict[str, Spec] = {"oauth2_client_id": {"type": "str"}, "oauth2_client_secret": SECRET}
 

@@ -209,8 +209,7 @@ class ServerObjects:
         # server fact [ci-3]: a response without these headers comes from a proxy
         if "X-Jenkins" not in response.headers and "X-Hudson" not in response.headers:
             raise response.error(
-                "not_found",
-                "the server returned 404, but it is not a CI server: check url",
+                "not_found", "the server returned 404, but it is not a CI server: check url"
             )
         return None
 

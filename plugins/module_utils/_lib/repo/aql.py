@@ -322,8 +322,7 @@ def _read(
                 raise response.error("protocol", message) from None
             if found.rows:
                 raise response.error(
-                    "protocol",
-                    f"the response ends after {len(found.rows)} rows ({error})",
+                    "protocol", f"the response ends after {len(found.rows)} rows ({error})"
                 ) from None
             raise unexpected_body(response, f"JSON with '{member}'") from None
     return found

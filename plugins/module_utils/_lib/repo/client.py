@@ -341,9 +341,7 @@ class Interface:
 
 ACCESS = Interface("access", "api/v1/system/ping", "Artifactory 7.49.3 or newer")
 LIFECYCLE = Interface(
-    "lifecycle",
-    "api/v2/release_bundle/groups",
-    "Artifactory 7.63.2 or newer, Pro or Enterprise",
+    "lifecycle", "api/v2/release_bundle/groups", "Artifactory 7.63.2 or newer, Pro or Enterprise"
 )
 
 

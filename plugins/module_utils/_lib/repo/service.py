@@ -9,15 +9,7 @@ from typing import Any, ClassVar
 
 from ..core.connection.auth import secret_of
 from ..core.connection.connection import Connection, Exchange
-from ..core.connection.service import (
-    BASIC,
-    NETRC,
-    NO_SECRET,
-    SECRET,
-    Credential,
-    Service,
-    Spec,
-)
+from ..core.connection.service import BASIC, NETRC, NO_SECRET, SECRET, Credential, Service, Spec
 from ..core.errors import invalid
 
 _OIDC: dict[str, Spec] = {

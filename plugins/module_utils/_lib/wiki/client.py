@@ -17,15 +17,7 @@ from ..core.http.writes import Verify
 from ..core.json_text import member
 from ..core.module.task import Task
 from .exchange import CONTENT, WikiExchange, content_route, results_of, saved_in, space_of
-from .page import (
-    Page,
-    PredictedPages,
-    composed,
-    decomposed,
-    number,
-    page_of,
-    same_title,
-)
+from .page import Page, PredictedPages, composed, decomposed, number, page_of, same_title
 from .version2 import PagesOfVersion2
 
 Found = TypeVar("Found")

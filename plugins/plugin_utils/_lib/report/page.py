@@ -36,9 +36,7 @@ _FOLDER = Path(__file__).resolve().parent
 
 
 def html(
-    contents: Contents,
-    history: list[dict[str, Any]],
-    commands: Mapping[str, str] | None = None,
+    contents: Contents, history: list[dict[str, Any]], commands: Mapping[str, str] | None = None
 ) -> str:
     """Return the page of a report.
 

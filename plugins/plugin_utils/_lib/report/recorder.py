@@ -21,12 +21,7 @@ except ImportError:  # older releases mask the secrets in the result of a module
 
 from ....module_utils._lib.core.errors import printable, shorten
 from ....module_utils._lib.core.free_text import mask_free_text
-from ....module_utils._lib.core.secret import (
-    MASK,
-    Hidden,
-    is_secret_name,
-    without_user_info,
-)
+from ....module_utils._lib.core.secret import MASK, Hidden, is_secret_name, without_user_info
 from .. import ansible_internals
 from ..descriptors import descriptor_of
 from ..services import SERVICES

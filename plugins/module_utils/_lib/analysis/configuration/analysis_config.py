@@ -21,15 +21,7 @@ from ...core.object_names import object_name
 from ...core.operations.objects import Item, failure_of
 from ...core.plan import Action, Plan
 from ..client import AnalysisClient
-from ..resource import (
-    Reference,
-    Resource,
-    ResourceKind,
-    State,
-    Writes,
-    compare,
-    refuse_impossible,
-)
+from ..resource import Reference, Resource, ResourceKind, State, Writes, compare, refuse_impossible
 from ..resources.analysis_defect_type import AnalysisDefectTypeOptions
 from ..resources.analysis_group import GroupEntry
 from ..resources.analysis_module import AnalysisModuleOptions
@@ -44,14 +36,7 @@ from .object_kinds import KINDS, Catalogue, ObjectKind, desired, names
 
 #: Names of the options with lists of objects.
 KindName: TypeAlias = Literal[
-    "defect_types",
-    "groups",
-    "modules",
-    "projects",
-    "role_assignments",
-    "roles",
-    "users",
-    "views",
+    "defect_types", "groups", "modules", "projects", "role_assignments", "roles", "users", "views"
 ]
 
 

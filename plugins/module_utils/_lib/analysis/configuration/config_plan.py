@@ -17,15 +17,7 @@ from ...core.operations.objects import Item
 from ...core.plan import Change, unchanged
 from .. import accounts
 from ..accounts import OwnAccount
-from ..resource import (
-    Objects,
-    Reference,
-    Resource,
-    State,
-    compare,
-    hidden,
-    refuse_impossible,
-)
+from ..resource import Objects, Reference, Resource, State, compare, hidden, refuse_impossible
 from ..resources.analysis_role_assignment import RoleAssignment
 from .object_kinds import (
     BUILDS,

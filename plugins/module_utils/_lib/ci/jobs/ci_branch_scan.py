@@ -20,14 +20,7 @@ from ...core.plan import Plan
 from ...core.progress import PollInterval, PollTimeout
 from .. import client
 from ..builds.build_log import without_notes
-from ..client import (
-    BUILD,
-    SEES_JOB,
-    is_computed,
-    object_of,
-    require_confirmation,
-    server_of,
-)
+from ..client import BUILD, SEES_JOB, is_computed, object_of, require_confirmation, server_of
 from ..job_address import Job, JobName, job_of
 from ..service import SERVICE
 from ..waiting import Outage, PollingFactory, Timeout, WaitOptions, patience

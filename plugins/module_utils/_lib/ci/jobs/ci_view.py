@@ -22,14 +22,7 @@ from .. import client
 from ..client import READ_SERVER, READ_VIEW, ServerObjects, naming_class, part, server_of
 from ..job_address import Job, job_of
 from ..service import SERVICE
-from ..xml_reader import (
-    XmlElement,
-    added_child,
-    child_of,
-    put,
-    text_of,
-    wanted_configuration,
-)
+from ..xml_reader import XmlElement, added_child, child_of, put, text_of, wanted_configuration
 from . import configuration, parts_of_others
 from .configuration import without_kept
 
@@ -190,9 +183,7 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
         predicted = self._task.predictions.get("job", folder.name)
         if "jobs" not in part(predicted if shown is None else shown):
             raise ToolchainError(
-                "not_found",
-                f"the folder '{folder.name}' does not exist, or is a job",
-                status=404,
+                "not_found", f"the folder '{folder.name}' does not exist, or is a job", status=404
             )
 
     def _require_deletable(self, entry: CiViewEntry) -> None:

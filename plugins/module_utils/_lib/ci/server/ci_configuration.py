@@ -50,10 +50,7 @@ class CiConfigurationOperation:
 
     descriptor: ClassVar = Descriptor(
         SERVICE,
-        {
-            "read": reads(READ_SERVER, SYSTEM_READ),
-            "configure": writes(ADMINISTER),
-        },
+        {"read": reads(READ_SERVER, SYSTEM_READ), "configure": writes(ADMINISTER)},
         kind="configuration",
         name="{name}",
     )

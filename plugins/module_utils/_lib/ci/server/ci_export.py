@@ -24,11 +24,7 @@ from ...core.operations.service_export import ExportOptions, ServiceExport, Serv
 from ...core.progress import ProgressCounter
 from .. import client, xml_reader
 from ..client import FOLDER, SEES_JOB, ServerObjects, object_of, part, server_of
-from ..credentials.ci_credential import (
-    CiCredentialEntry,
-    CredentialLocation,
-    CredentialStores,
-)
+from ..credentials.ci_credential import CiCredentialEntry, CredentialLocation, CredentialStores
 from ..credentials.wanted import XML, WantedFields, kind_of
 from ..job_address import Job, job_of
 from ..jobs import configuration, parts_of_others

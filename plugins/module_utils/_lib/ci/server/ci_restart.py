@@ -23,15 +23,7 @@ from ...core.module.typed_options import Seconds
 from ...core.plan import Plan, unchanged
 from ...core.progress import PollInterval, PollTimeout
 from ..builds.followed_build import ProgressLines
-from ..client import (
-    MANAGE,
-    READ_SERVER,
-    REDIRECTED,
-    object_of,
-    part,
-    refuse_page,
-    server_of,
-)
+from ..client import MANAGE, READ_SERVER, REDIRECTED, object_of, part, refuse_page, server_of
 from ..service import SERVICE
 from ..waiting import Outage, PollingFactory, Timeout, WaitOptions, interruptible, patience
 from . import installed_plugins

@@ -50,9 +50,7 @@ class CiScriptOperation:
     """
 
     descriptor: ClassVar = Descriptor(
-        SERVICE,
-        {"run": writes(ADMINISTER), "over SSH": writes(ADMINISTER)},
-        lock=("script", "src"),
+        SERVICE, {"run": writes(ADMINISTER), "over SSH": writes(ADMINISTER)}, lock=("script", "src")
     )
 
     def __init__(self, task: Task, options: CiScriptOptions) -> None:

@@ -515,8 +515,7 @@ def _change_of(wanted: PluginEntry, installed: Plugin | None, centre: CentreStat
         return PluginChange(wanted, installed, switch=None if gone else "doUninstall")
     if installed is not None and installed.deleted is True:
         error = ToolchainError(
-            "conflict",
-            f"the plugin {wanted.name} is marked for removal: restart the server first",
+            "conflict", f"the plugin {wanted.name} is marked for removal: restart the server first"
         )
         return PluginChange(wanted, installed, error=error)
     coming = centre.coming(wanted.name)

@@ -19,13 +19,7 @@ from typing import Any
 from ansible.module_utils.common.text.converters import to_native
 
 from ..free_text import mask_free_text
-from ..secret import (
-    can_be_masked,
-    clean_url,
-    is_secret_name,
-    members_of,
-    secrets_of_url,
-)
+from ..secret import can_be_masked, clean_url, is_secret_name, members_of, secrets_of_url
 from .input_check import Options, canonical_name
 
 #: Ansible's replacement for a value that is a secret as a whole.

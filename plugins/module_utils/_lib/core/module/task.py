@@ -9,10 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..connection.auth import Anonymous, hide
-from ..connection.connection import (
-    Connection,
-    Exchange,
-)
+from ..connection.connection import Connection, Exchange
 from ..errors import (
     ToolchainError,
     append_clause,

@@ -468,10 +468,7 @@ class RepoPermissionOperation(Objects[RepoPermissionEntry, Row]):
 
     descriptor: ClassVar = Descriptor(
         SERVICE,
-        {
-            "read": reads("admin"),
-            **dict.fromkeys(("create", "update", "delete"), writes("admin")),
-        },
+        {"read": reads("admin"), **dict.fromkeys(("create", "update", "delete"), writes("admin"))},
         kind="permission",
         name="{name}",
         listed="results",

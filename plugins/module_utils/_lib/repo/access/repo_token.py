@@ -185,11 +185,7 @@ class RepoTokenOperation(TokenOperation):
 
     descriptor: ClassVar = Descriptor(
         SERVICE,
-        {
-            "read": reads(),
-            "create": writes(unforeseen=("admin",)),
-            "revoke": writes(),
-        },
+        {"read": reads(), "create": writes(unforeseen=("admin",)), "revoke": writes()},
         kind="token",
         key=("token_username", "name"),
     )

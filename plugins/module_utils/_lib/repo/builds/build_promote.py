@@ -17,14 +17,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Action, Plan, unchanged, without_none
 from ...core.verification import without_effect
 from .. import aql
-from ..client import (
-    RepoClient,
-    errors_in,
-    messages_of,
-    refuse_page,
-    repository_key,
-    text_of,
-)
+from ..client import RepoClient, errors_in, messages_of, refuse_page, repository_key, text_of
 from ..properties import texts_of
 from ..repositories import deployment_target
 from ..service import SERVICE

@@ -17,13 +17,7 @@ from ...core.errors import shorten
 from ...core.free_text import mask_free_text
 from ...core.json_text import as_text, json_objects
 from ...core.plan import without_none
-from ...core.secret import (
-    MASK,
-    hidden,
-    is_secret_name,
-    secrets_of_url,
-    without_user_info,
-)
+from ...core.secret import MASK, hidden, is_secret_name, secrets_of_url, without_user_info
 from ...core.times import moment_of
 from .recorded_files import path_of
 from .records import shown_record

@@ -238,12 +238,7 @@ def _by_content(rows: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
 
 
 def relocated(
-    client: RepoClient,
-    record: Mapping[str, Any],
-    build: BuildKey,
-    target: str,
-    *,
-    copied: bool,
+    client: RepoClient, record: Mapping[str, Any], build: BuildKey, target: str, *, copied: bool
 ) -> bool | None:
     """Return whether a promotion without a status was carried out; `None` if unknown.
 

@@ -22,14 +22,7 @@ from ..client import RepoClient, refuse_glob, repository_key, segments
 from ..image_names import MANIFESTS
 from ..items import listing
 from ..service import SERVICE
-from .lifecycle import (
-    COMPLETED,
-    Bundle,
-    BundleOptions,
-    BundleWaitOptions,
-    Progress,
-    SigningKey,
-)
+from .lifecycle import COMPLETED, Bundle, BundleOptions, BundleWaitOptions, Progress, SigningKey
 
 _DELETING = "DELETING"
 

@@ -35,8 +35,7 @@ class ReleaseBundleInfoOperation(ReadOnly):
     """Read a version, all versions of a name, or the newest versions of all names."""
 
     descriptor: ClassVar = Descriptor(
-        SERVICE,
-        dict.fromkeys(("version", "versions", "names"), reads("read")),
+        SERVICE, dict.fromkeys(("version", "versions", "names"), reads("read"))
     )
 
     def __init__(self, task: Task, options: ReleaseBundleInfoOptions) -> None:

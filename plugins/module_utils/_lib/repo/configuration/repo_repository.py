@@ -278,10 +278,7 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
     def predict(self, item: RepositoryItem) -> None:
         entry, predictions = item.entry, self._task.predictions
         if item.plan.action == "create":
-            value = {
-                "rclass": entry.rclass,
-                "defaultDeploymentRepo": entry.default_deployment_repo,
-            }
+            value = {"rclass": entry.rclass, "defaultDeploymentRepo": entry.default_deployment_repo}
             predictions.add("repository", entry.key.lower(), value=value)
         elif item.plan.action == "delete":
             predictions.remove("repository", entry.key.lower())

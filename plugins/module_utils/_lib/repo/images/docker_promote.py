@@ -179,11 +179,7 @@ class DockerPromoteOperation:
                 raise ToolchainError("conflict", f"{message}: nothing was promoted")
         if self._options.attached and states and self._source != self._target:
             attachments = Attachments(
-                self._client,
-                self._source,
-                self._target,
-                copy=self._copy,
-                predicted=self._predicted,
+                self._client, self._source, self._target, copy=self._copy, predicted=self._predicted
             )
             states += attachments.states(states, self._task.warn)
             states = states if self._options.force else attachments.marked(states)

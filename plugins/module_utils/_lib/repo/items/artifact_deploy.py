@@ -47,14 +47,7 @@ from .sources import (
     refuse_same_target,
     text_source,
 )
-from .uploads import (
-    FileState,
-    Uploader,
-    common_folder,
-    read_moved,
-    read_states,
-    with_known_content,
-)
+from .uploads import FileState, Uploader, common_folder, read_moved, read_states, with_known_content
 
 _SOURCES = ("src", "content", "artifacts")
 _OF_FILES = ("properties", "checksum_deploy", "exclude", "moved_to", "explode", "flat")

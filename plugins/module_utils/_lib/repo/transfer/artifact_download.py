@@ -580,7 +580,7 @@ def surplus_files(folders: Iterable[str], desired: Iterable[str], limit: int) ->
         named = shorten(", ".join(sorted(found)), 300)
         raise invalid(
             f"sync would delete {len(found)} files, more than max_deletions ({limit}), so nothing"
-            f" was changed: {named}",
+            f" was changed: {named}"
         )
     return found
 

@@ -85,9 +85,7 @@ def _last(text: str, closing: str) -> int:
 # -- brackets --------------------------------------------------------------------------------------
 
 
-def _if_closed(
-    rule: Callable[[StateInline, bool], bool],
-) -> Callable[[StateInline, bool], bool]:
+def _if_closed(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
     def parse(state: StateInline, silent: bool) -> bool:
         return state.pos < _last(state.src, "]") and rule(state, silent)
 

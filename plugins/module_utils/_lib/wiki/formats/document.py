@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import invalid
 from .dialects import INCLUDE, LONGEST, Include, add_dialects, footnotes_of
-from .elements import (
-    DEEPEST,
-    HEADINGS,
-    INLINE_PASSAGE,
-    PASSAGE,
-    TIGHT,
-    Element,
-    TreeBuilder,
-)
+from .elements import DEEPEST, HEADINGS, INLINE_PASSAGE, PASSAGE, TIGHT, Element, TreeBuilder
 from .mdx import without_components
 from .parser import StorageElement, parse
 from .passages import require_passage

@@ -313,10 +313,7 @@ _KEPT = {
 }
 _FORMATS = ("strong", "em", "u", "sub", "sup")
 #: Tags of raw HTML for the styles of spans.
-_SPANS = {
-    "text-decoration: line-through;": "s",
-    "background-color: rgb(255,240,179);": "mark",
-}
+_SPANS = {"text-decoration: line-through;": "s", "background-color: rgb(255,240,179);": "mark"}
 _ALIGNMENT = re.compile(r"text-align:\s*(left|center|right);?")
 _DIAGRAM = re.compile(r"(\S+) diagram, shown as source")
 _IMAGE = ("ac:alt", "ac:title", "ac:width", "ac:height", "ac:align")

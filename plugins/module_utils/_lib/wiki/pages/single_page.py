@@ -29,13 +29,7 @@ from ..formats.inline_comments import comment_counts
 from ..formats.parser import parse
 from ..page import Page, composed, is_predicted, of_the_page, predicted_id, require
 from .desired_page import DesiredPage, PageOptions, PageWriter, desired_page, trash
-from .restrictions import (
-    EXPANSION,
-    PageRestrictions,
-    Restrictions,
-    require_names_of,
-    restrict_of,
-)
+from .restrictions import EXPANSION, PageRestrictions, Restrictions, require_names_of, restrict_of
 
 #: Changes that create a new version of a page.
 _OF_THE_PAGE = frozenset({"body", "title", "parent_id"})

@@ -462,8 +462,7 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
         content = "" if entry.force else self._spaces.content(entry.key, found["home_page"])
         if content:
             raise ToolchainError(
-                "conflict",
-                f"the space {entry.key} has {content}: set force to delete them with it",
+                "conflict", f"the space {entry.key} has {content}: set force to delete them with it"
             )
         return plan(found, None).with_result(space=None)
 

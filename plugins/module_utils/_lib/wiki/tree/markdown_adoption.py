@@ -240,12 +240,7 @@ class MarkdownTree:
         return found
 
     def _merger(
-        self,
-        page: WantedPage,
-        head: str,
-        content: str,
-        present: Present,
-        new: Collection[str],
+        self, page: WantedPage, head: str, content: str, present: Present, new: Collection[str]
     ) -> Merger:
         source = self._converted[1].sources[page.source.key]
         body = present.body

@@ -426,10 +426,7 @@ class TreeLayout:
 
 
 def page_file(
-    page: Page,
-    labels: tuple[str, ...] | None,
-    state: ServiceState,
-    files: PageFiles | None = None,
+    page: Page, labels: tuple[str, ...] | None, state: ServiceState, files: PageFiles | None = None
 ) -> str | None:
     """Return the content of the file for a page.
 

@@ -26,11 +26,7 @@ from ..formats.mentions import with_accounts
 from ..page import Page, author_of, of_the_page, require, require_labels, wrong_title
 from ..pages.desired_page import DesiredPage, PageWriter, require_title, trash
 from ..pages.restrictions import EXPANSION as RESTRICTIONS
-from ..pages.restrictions import (
-    PageRestrictions,
-    Restrictions,
-    require_names_of,
-)
+from ..pages.restrictions import PageRestrictions, Restrictions, require_names_of
 from ..service import SERVICE
 from .existing_pages import EXPANSION, KEY, TreeMark, TreeReader, mark_of
 from .source_files import ROOT, SourceFolder, TreeOptions, read_folder
