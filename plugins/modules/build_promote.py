@@ -24,7 +24,7 @@ description:
   - In check mode, a server that reported the dialect V(jfrog) validates the promotion in a dry run, so errors are reported in check mode
     too. Other servers are only read.
   - A promotion without O(status) is not recorded in the build. In the dialect V(jfrog), the location of the files shows whether it was
-    done.
+    done. If the build has no files, the task is unchanged and adds a warning.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -36,6 +36,7 @@ attributes:
     details:
       - With O(force=true), every run promotes the build.
       - If the server does not show the promotions of a build, every run promotes it.
+      - Without O(status), every run promotes the build with O(dependencies=true), and in the dialect V(generic).
 options:
   build_name:
     description: Name of the build.

@@ -415,6 +415,33 @@ def test_promotion_without_status_is_recognized_by_file_locations(server: Server
     assert plan.changed
 
 
+@pytest.mark.parametrize("modules", [None, [], [{"id": "m", "dependencies": [{"sha1": "1"}]}]])
+def test_promotion_of_a_build_without_files_changes_nothing(server: Server, modules: Any) -> None:
+    server.on["GET /api/repositories/rel"] = LOCAL
+    server.on[RECORD] = record(modules=modules)
+    server.on["POST /api/search/aql"] = Reply(body={"results": []})
+    plan, values = server.run(BuildPromoteOperation, options(target_repo="rel"))
+    assert (plan.changed, values["promoted"]) == (False, True)
+    assert not any(asked.startswith(PROMOTE) for asked in server.asked)
+    [warning] = server.warnings
+    assert "the build 'app' #7 has no files" in warning
+
+
+def test_files_without_digest_are_not_taken_for_no_files(server: Server) -> None:
+    server.on["GET /api/repositories/rel"] = LOCAL
+    server.on[RECORD] = record(modules=[{"artifacts": [{"name": "a"}]}])
+    server.on["POST /api/search/aql"] = Reply(body={"results": []})
+    plan, _values = server.run(BuildPromoteOperation, options(target_repo="rel"), check=True)
+    assert plan.changed
+
+
+def test_promotion_of_nothing_is_rejected(server: Server) -> None:
+    error = server.fails(BuildPromoteOperation, options(target_repo="rel", artifacts=False))
+    assert error.kind == "invalid"
+    assert "artifacts, dependencies" in error.message
+    assert server.asked == []
+
+
 def test_incomplete_record_is_read_again(server: Server) -> None:
     server.on[RECORD] = [Reply(404), record(status("released"))]
     plan, _ignored = server.run(BuildPromoteOperation, options(status="released"))

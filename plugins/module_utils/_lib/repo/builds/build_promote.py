@@ -509,6 +509,11 @@ class BuildPromoteOperation:
         }
         self._task, self._options = task, replace(options, properties=properties)
         self._key = BuildKey(options.build_name, options.build_number, options.project)
+        if options.status is None and not (options.artifacts or options.dependencies):
+            raise invalid(
+                "artifacts, dependencies: both are false, so without status there is nothing to"
+                " promote: set status, or one of them to true"
+            )
         for name, key in (
             ("source_repo", options.source_repo),
             ("target_repo", options.target_repo),

@@ -77,6 +77,13 @@ def recorded_files(record: Mapping[str, Any]) -> list[RecordedFile]:
     return [*found.values(), *repeated]
 
 
+def _has_no_artifacts(record: Mapping[str, Any]) -> bool:
+    """Return whether a record certainly has no artifacts, not even some without a SHA-1."""
+    modules = record.get("modules") or []
+    well_formed = json_objects(modules) == modules
+    return well_formed and not any(module.get("artifacts") for module in modules)
+
+
 def path_of(artifact: Mapping[str, Any]) -> str:
     """Return the path of a recorded artifact; "" if the record does not have it.
 
@@ -244,7 +251,8 @@ def relocated(
 
     Server fact [repo-15, repo-30]: such a promotion leaves no entry in the record. It was
     carried out if all files with the properties `build.name` and `build.number` are in the target
-    repository, and after a move in no other repository.
+    repository, and after a move in no other repository. A build without files has nothing to
+    promote.
 
     :param build: the properties do not contain the project of a build; so with a project, only
         files whose SHA-1 is in the record count
@@ -257,8 +265,14 @@ def relocated(
     if rows is None:
         return None
     recorded = recorded_files(record)
-    if not rows and not recorded and aggregated_modules(record):
-        return True  # an aggregated build has no files of its own
+    if not rows and _has_no_artifacts(record):
+        # an aggregated build has no files of its own; another one may have been published too early
+        if not aggregated_modules(record):
+            client.warn(
+                f"{build} has no files, so there is nothing to promote to '{target}': publish its"
+                " files with build_publish, or set status"
+            )
+        return True
     if build.project is not None:
         contents = {file.sha1 for file in recorded}
         rows = [row for row in rows if as_text(row.get("actual_sha1")).lower() in contents]
