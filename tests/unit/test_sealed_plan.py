@@ -182,12 +182,43 @@ def test_values_with_secrets_are_expensive_to_guess(
         return derive(name, text, salt, number, length)
 
     monkeypatch.setattr(hashlib, "pbkdf2_hmac", counting)
-    for is_private in (False, True):
+    for private in (set[str](), {"config"}):
         rounds.clear()
-        sealing = Sealing({"salt": "salt"}, PLACE, {"s3cret"}, is_private=is_private)
+        sealing = Sealing({"salt": "salt"}, PLACE, {"s3cret"}, private=private)
         sealing.restrict(Whole(), Plan({}, after, "update"), wanted, check_mode=True)
-        assert [number >= 100_000 for number in rounds] == [True] * (is_slow or is_private)
+        assert [number >= 100_000 for number in rounds] == [True] * (is_slow or bool(private))
         assert [len(digest) for digest in digests_of(sealing)] == [32]
+
+
+@dataclass
+class Entry:
+    """An object of a list."""
+
+    name: str
+    config: Any = None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "before", "is_slow"),
+    [
+        (Entry("a"), None, False),
+        (Entry("a"), {}, False),
+        (Entry("a"), {"text": "of the server"}, True),
+        (Entry("a", {"text": "of the options"}), None, True),
+        ({"name": "a"}, None, True),
+    ],
+)
+def test_only_new_objects_without_private_options_are_cheap(
+    wanted: Any, before: Any, is_slow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Single(Many):
+        def parts(self, plan: Plan) -> Sequence[PlannedChange]:
+            return [PlannedChange("a", wanted, before, {"x": 1})]
+
+    monkeypatch.setattr(hashlib, "pbkdf2_hmac", lambda *_values: b"slow")
+    sealing = Sealing({"salt": "salt"}, PLACE, (), private={"config"})
+    sealing.restrict(Single([]), Plan({}, {}, "update"), {}, check_mode=True)
+    assert (digests_of(sealing) == [b"slow".hex()]) is is_slow
 
 
 def test_digest_of_a_single_object_includes_its_options() -> None:

@@ -12,9 +12,9 @@ import pytest
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.masking import (
     HIDDEN,
     OptionSecrets,
-    has_private,
     mask_keys,
     names_of,
+    private_options,
 )
 
 SPEC: dict[str, dict[str, Any]] = {
@@ -152,5 +152,8 @@ def test_keys_of_shown_options_contain_no_secret() -> None:
 
 def test_options_with_unknown_secrets_are_found_at_any_depth() -> None:
     private = {"type": "dict", "private": True}
-    assert has_private({"entries": {"type": "list", "options": {"settings": private}}})
-    assert not has_private({"entries": {"options": {"key": {"no_log": True}}}, "name": {}})
+    entries = {"type": "list", "options": {"settings": private}}
+    src = {"type": "path"}
+    assert private_options({"entries": entries, "src": src, "name": {}}) == {"entries", "src"}
+    public = {"entries": {"options": {"key": {"no_log": True}}}, "src": src, "name": {}}
+    assert not private_options(public)

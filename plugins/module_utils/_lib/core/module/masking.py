@@ -114,14 +114,17 @@ def _is_large_and_clean(value: Any, forms: list[str]) -> bool:
     return not any(form in text for form in forms)
 
 
-def has_private(options: Options) -> bool:
-    """Return whether an option, at any depth, is `private`: it may contain secrets that nothing
-    recognises, such as a short one in XML.
+def private_options(options: Options) -> frozenset[str]:
+    """Return the names of the options that may contain secrets that nothing recognises, such as a
+    short one in XML: `private` at any depth, and files if there is another one.
     """
-    return any(
-        option.get("private") or has_private(option.get("options") or {})
-        for option in options.values()
-    )
+    private = {
+        name
+        for name, option in options.items()
+        if option.get("private") or private_options(option.get("options") or {})
+    }
+    files = {name for name, option in options.items() if option.get("type") == "path"}
+    return frozenset(private | files if private else ())
 
 
 def names_of(options: Options) -> frozenset[str]:

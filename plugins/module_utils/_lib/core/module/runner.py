@@ -28,7 +28,7 @@ from .ansible_internals import MODULE_MASKS_RESULTS, UNCHECKED, HookedModule
 from .authorship import Attributed
 from .descriptor import Descriptor, lock_names
 from .input_check import Options, ansible_spec, check_options
-from .masking import OptionSecrets, has_private, mask_keys, mask_values, names_of
+from .masking import OptionSecrets, mask_keys, mask_values, names_of, private_options
 from .object_locks import ObjectLocks
 from .predictions import Predictions
 from .sealing import Sealing
@@ -259,7 +259,7 @@ def _sealing(module: _Module, options: type, task: Task | None) -> Sealing | Non
     secrets = OptionSecrets(spec)
     secrets.shown({name: value for name, value in module.params.items() if name in spec})
     place = (options.__name__, without_user_info(str(task.connection.url)).rstrip("/"))
-    return Sealing(module.sealed, place, secrets.all, is_private=has_private(spec))
+    return Sealing(module.sealed, place, secrets.all, private=private_options(spec))
 
 
 def _task(service: Service, module: _Module) -> Task:

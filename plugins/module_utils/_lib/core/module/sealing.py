@@ -89,7 +89,8 @@ class Sealing:
         `ignored`, and `rest` (`fail` or `skip`) for all other changes
     :param place: options class and address of the server, as a part of each digest
     :param secrets: secret values of the options; a plan contains only slow digests of them
-    :param is_private: an option may contain unknown secrets, so all digests are slow
+    :param private: options that may contain unknown secrets. Digests are then slow, except for new
+        objects of a list without these options
     """
 
     def __init__(
@@ -98,14 +99,14 @@ class Sealing:
         place: Sequence[str],
         secrets: Collection[str],
         *,
-        is_private: bool = False,
+        private: Collection[str] = (),
     ) -> None:
         self._salt = str(argument["salt"]).encode()
         self._may_write = None if argument.get("writes") is None else frozenset(argument["writes"])
         self._ignored = frozenset(argument.get("ignored") or ())
         self._skips = argument.get("rest") == "skip"
         self._place, self._secrets = list(place), frozenset(secrets)
-        self._is_private = is_private
+        self._private = private
         #: The changes of the plan, without those that are skipped.
         self.changes: list[SealedChange] = []
         #: Names of the skipped changes.
@@ -154,9 +155,17 @@ class Sealing:
         )
         value = [self._place, part.name, part.before, part.after, secrets]
         text = json.dumps(value, sort_keys=True, default=str)
-        if self._is_private or secrets or mask_free_text(hidden.mask(text)) != text:
+        if self._has_unknown(part) or secrets or mask_free_text(hidden.mask(text)) != text:
             return hashlib.pbkdf2_hmac("sha256", text.encode(), self._salt, _ROUNDS, _DIGEST).hex()
         return hmac.new(self._salt, text.encode(), hashlib.sha256).digest()[:_DIGEST].hex()
+
+    def _has_unknown(self, part: PlannedChange) -> bool:
+        """Return whether a change may contain secrets that nothing recognises, of its options or of
+        the server.
+        """
+        given, is_new = _options(part.wanted), part.before in (None, "", {})
+        is_plain = given and is_new and not any(given.get(name) for name in self._private)
+        return bool(self._private) and not is_plain
 
 
 def _parts(
