@@ -53,8 +53,6 @@ _list:
 from functools import partial
 from typing import Any
 
-from ansible.plugins.lookup import LookupBase
-
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.issues.issue_search import (
     SearchOptions,
     issues,
@@ -62,15 +60,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.i
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
 
 
-class LookupModule(LookupBase):
-    def run(
-        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
-    ) -> list[dict[str, Any]]:
-        lookups.set_options(self, "analysis", variables, kwargs)
-        found: list[dict[str, Any]] = []
-        for term in lookups.string_terms(terms, "the name of a project"):
-            options = lookups.parsed(SearchOptions, {**self.get_options(), "project": term})
-            search = partial(issues, options=options)
-            query = partial(lookups.run_query, "analysis", self.get_option, vars(options), search)
-            found += lookups.cached(self, term, query)
-        return found
+class LookupModule(lookups.QueryLookup):
+    service, wanted = "analysis", "the name of a project"
+
+    def rows(self, term: Any) -> list[Any]:
+        options = lookups.parsed(SearchOptions, {**self.get_options(), "project": term})
+        return self.ask(vars(options), partial(issues, options=options))

@@ -48,10 +48,7 @@ _list:
   elements: dict
 """
 
-from functools import partial
 from typing import Any
-
-from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items.artifact_info import (
     ArtifactInfoOperation,
@@ -61,24 +58,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
 
 
-class LookupModule(LookupBase):
-    def run(
-        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
-    ) -> list[dict[str, Any]]:
-        lookups.set_options(self, "repo", variables, kwargs)
-        return [
-            row
-            for term in lookups.string_terms(terms, "an item query or a pattern")
-            for row in lookups.cached(self, term, partial(self._rows, term))
-        ]
+class LookupModule(lookups.QueryLookup):
+    service, wanted = "repo", "an item query or a pattern"
 
-    def _rows(self, term: str) -> list[dict[str, Any]]:
+    def rows(self, term: Any) -> list[Any]:
         values = {option_of(term): term}
         options = lookups.parsed(ArtifactInfoOptions, values)
-        rows: list[dict[str, Any]] = lookups.run_query(
-            "repo",
-            self.get_option,
-            values,
-            lambda task: ArtifactInfoOperation(task, options).rows(),
-        )
-        return rows
+        return self.ask(values, lambda task: ArtifactInfoOperation(task, options).rows())

@@ -42,33 +42,15 @@ _list:
   elements: dict
 """
 
-from functools import partial
 from typing import Any
-
-from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs import ci_job_info
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
 
 
-class LookupModule(LookupBase):
-    def run(
-        self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
-    ) -> list[dict[str, Any]]:
-        lookups.set_options(self, "ci", variables, kwargs)
-        lookups.require_terms(terms, "a job")
-        return [
-            build
-            for term in terms
-            for build in lookups.cached(self, term, partial(self._parameters, term))
-        ]
+class LookupModule(lookups.QueryLookup):
+    service, wanted, has_strings = "ci", "a job", False
 
-    def _parameters(self, term: Any) -> list[dict[str, Any]]:
+    def rows(self, term: Any) -> list[Any]:
         options = ci_job_info.BuildParametersOptions(job=term, build=self.get_option("build"))
-        found: dict[str, Any] = lookups.run_query(
-            "ci",
-            self.get_option,
-            {"job": term},
-            lambda task: ci_job_info.build_parameters(task, options),
-        )
-        return [found]
+        return self.ask({"job": term}, lambda task: [ci_job_info.build_parameters(task, options)])

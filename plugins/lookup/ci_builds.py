@@ -52,10 +52,7 @@ _list:
   elements: dict
 """
 
-from functools import partial
 from typing import Any
-
-from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
     typed_options,
@@ -64,24 +61,12 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs im
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
 
 
-class LookupModule(LookupBase):
-    def run(
-        self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
-    ) -> list[dict[str, Any]]:
-        lookups.set_options(self, "ci", variables, kwargs)
-        lookups.require_terms(terms, "a job")
-        return [
-            build
-            for term in terms
-            for build in lookups.cached(self, term, partial(self._builds, term))
-        ]
+class LookupModule(lookups.QueryLookup):
+    service, wanted, has_strings = "ci", "a job", False
 
-    def _builds(self, term: Any) -> list[dict[str, Any]]:
+    def rows(self, term: Any) -> list[Any]:
         kind = ci_job_info.BuildListOptions
         names = typed_options.argument_spec(kind).keys() - {"job"}
         values = {name: self.get_option(name) for name in names}
         options = lookups.parsed(kind, {**values, "job": term})
-        found: list[dict[str, Any]] = lookups.run_query(
-            "ci", self.get_option, {"job": term}, lambda task: ci_job_info.build_list(task, options)
-        )
-        return found
+        return self.ask({"job": term}, lambda task: ci_job_info.build_list(task, options))

@@ -43,10 +43,7 @@ _list:
   elements: dict
 """
 
-from functools import partial
 from typing import Any
-
-from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images.docker_image_info import (
     DockerImageInfoOperation,
@@ -55,25 +52,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.image
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
 
 
-class LookupModule(LookupBase):
-    def run(
-        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
-    ) -> list[dict[str, Any]]:
-        lookups.set_options(self, "repo", variables, kwargs)
-        return [
-            image
-            for term in lookups.string_terms(terms, "the key of a repository")
-            for image in lookups.cached(self, term, partial(self._images, term))
-        ]
+class LookupModule(lookups.QueryLookup):
+    service, wanted = "repo", "the key of a repository"
 
-    def _images(self, term: str) -> list[dict[str, Any]]:
+    def rows(self, term: Any) -> list[Any]:
         named = {"image": term} if "/" in term else {"repo": term}
-        values = {**self.get_options(), **named}
-        options = lookups.parsed(DockerImageInfoOptions, values)
-        images: list[dict[str, Any]] = lookups.run_query(
-            "repo",
-            self.get_option,
-            named,
-            lambda task: DockerImageInfoOperation(task, options).named(),
-        )
-        return images
+        options = lookups.parsed(DockerImageInfoOptions, {**self.get_options(), **named})
+        return self.ask(named, lambda task: DockerImageInfoOperation(task, options).named())

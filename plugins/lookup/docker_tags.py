@@ -46,10 +46,7 @@ _list:
   elements: str
 """
 
-from functools import partial
 from typing import Any
-
-from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images.docker_image_info import (
     DockerImageInfoOperation,
@@ -58,24 +55,12 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.image
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
 
 
-class LookupModule(LookupBase):
-    def run(
-        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
-    ) -> list[str]:
-        lookups.set_options(self, "repo", variables, kwargs)
-        return [
-            tag
-            for term in lookups.string_terms(terms, "the name of an image")
-            for tag in lookups.cached(self, term, partial(self._tags, term))
-        ]
+class LookupModule(lookups.QueryLookup):
+    service, wanted = "repo", "the name of an image"
 
-    def _tags(self, image: str) -> list[str]:
-        values = {**self.get_options(), "image": image}
-        options = lookups.parsed(DockerImageInfoOptions, values)
-        tags: list[str] = lookups.run_query(
-            "repo",
-            self.get_option,
-            {"image": image},
-            lambda task: DockerImageInfoOperation(task, options).named()[0]["tags"],
+    def rows(self, term: Any) -> list[Any]:
+        named = {"image": term}
+        options = lookups.parsed(DockerImageInfoOptions, {**self.get_options(), **named})
+        return self.ask(
+            named, lambda task: DockerImageInfoOperation(task, options).named()[0]["tags"]
         )
-        return tags

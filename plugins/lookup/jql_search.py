@@ -45,12 +45,8 @@ _list:
 """
 
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
-from ansible.plugins.lookup import LookupBase
-
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.jql_search import (
     JqlSearchOperation,
     JqlSearchOptions,
@@ -58,23 +54,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.is
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
 
 
-class LookupModule(LookupBase):
-    def run(
-        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
-    ) -> list[dict[str, Any]]:
-        lookups.set_options(self, "tracker", variables, kwargs)
-        found: list[dict[str, Any]] = []
-        for term in lookups.string_terms(terms, "a query"):
-            found += lookups.cached(self, term, partial(self._issues, term))
-        return found
+class LookupModule(lookups.QueryLookup):
+    service, wanted = "tracker", "a query"
 
-    def _issues(self, term: str) -> list[dict[str, Any]]:
+    def rows(self, term: Any) -> list[Any]:
         options = lookups.parsed(JqlSearchOptions, {**self.get_options(), "jql": term})
-
-        def search(task: Task) -> list[dict[str, Any]]:
-            return JqlSearchOperation(task, options).search().issues
-
-        found: list[dict[str, Any]] = lookups.run_query(
-            "tracker", self.get_option, asdict(options), search
+        return self.ask(
+            asdict(options), lambda task: JqlSearchOperation(task, options).search().issues
         )
-        return found

@@ -8,7 +8,8 @@ import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
 from ansible.errors import AnsibleLookupError
 from ansible.module_utils.basic import missing_required_lib
@@ -189,3 +190,32 @@ def run_query(
         return query(task)
     except ToolchainError as error:
         raise AnsibleLookupError(task.failure(error)["msg"]) from None
+
+
+class QueryLookup(LookupBase):
+    """A lookup that sends a query to a service for each of its terms.
+
+    :cvar wanted: the expected term, for the message
+    :cvar has_strings: whether the terms are strings
+    """
+
+    service: ClassVar[str]
+    wanted: ClassVar[str]
+    has_strings: ClassVar[bool] = True
+
+    def run(
+        self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[Any]:
+        set_options(self, self.service, variables, kwargs)
+        require_terms(terms, self.wanted)
+        found = string_terms(terms) if self.has_strings else terms
+        return [row for term in found for row in cached(self, term, partial(self.rows, term))]
+
+    def rows(self, term: Any) -> list[Any]:
+        """Return the result for a term."""
+        raise NotImplementedError
+
+    def ask(self, values: Mapping[str, Any], query: Callable[[Task], list[Any]]) -> list[Any]:
+        """Return the result of a query. See :func:`run_query`."""
+        found: list[Any] = run_query(self.service, self.get_option, values, query)
+        return found
