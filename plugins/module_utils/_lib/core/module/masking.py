@@ -57,9 +57,8 @@ def _masked_by(mask: Callable[[Any, list[str]], Any], value: Any, secrets: Colle
     strings.sort(key=len, reverse=True)  # a secret may be part of a longer secret
     if not isinstance(value, dict):
         return mask(value, strings)
-    forms = [json.dumps(string, ensure_ascii=False)[1:-1] for string in strings]
     return {
-        name: item if _is_large_and_clean(item, forms) else mask(item, strings)
+        name: item if _is_large_and_clean(item, strings) else mask(item, strings)
         for name, item in value.items()
     }
 
@@ -100,18 +99,15 @@ def _masked(value: Any, secrets: list[str]) -> Any:
     return value  # dates, and warnings of Ansible, which it masks itself
 
 
-def _is_large_and_clean(value: Any, forms: list[str]) -> bool:
-    """Return whether a value is a large list without any secret.
-
-    :param forms: the secrets as escaped in JSON strings
-    """
+def _is_large_and_clean(value: Any, secrets: list[str]) -> bool:
+    """Return whether a value is a large list without any secret."""
     if not isinstance(value, list) or len(value) < _LARGE:
         return False
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         return False  # the list contains a value that JSON does not support, such as a date
-    return not any(form in text for form in forms)
+    return not any(json.dumps(secret, ensure_ascii=False)[1:-1] in text for secret in secrets)
 
 
 def private_options(options: Options) -> frozenset[str]:
