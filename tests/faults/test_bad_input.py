@@ -229,6 +229,68 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
         "create_project",
     ),
 }
+#: Options with a name or a path that cannot be part of an address; and the start of the message.
+OUTSIDE: dict[str, tuple[str, dict[str, Any]]] = {
+    "build_name is '..'": ("build_record", {"build_name": "..", "build_numbers": ["1"]}),
+    "build_name is '.'": ("build_retention", {"build_name": ".", "count": 1}),
+    "build_number is '..'": (
+        "build_publish",
+        {"build_name": "a", "build_number": "..", "modules": [{"id": "m"}]},
+    ),
+    "sources.builds[0]: build_name is '..'": (
+        "release_bundle",
+        {
+            "name": "a",
+            "version": "1",
+            "sources": {"builds": [{"build_name": "..", "build_number": "1"}]},
+        },
+    ),
+    "name is '..'": ("repo_permission", {"name": "..", "state": "absent"}),
+    "entries[1]: name is '..'": ("repo_group", {"entries": [{"name": "a"}, {"name": ".."}]}),
+    "entries[0]: name is '..'": ("repo_user", {"entries": [{"name": "..", "state": "absent"}]}),
+    "repo: 'a/b' is not a valid repository key: write": (
+        "artifact_deploy",
+        {"repo": "a/b", "path": "c", "content": "d"},
+    ),
+    "path: '../a' has an empty, '.' or '..' segment: write": (
+        "artifact_deploy",
+        {"repo": "a", "path": "../a", "content": "b"},
+    ),
+    "target_path: 'a/..' has": (
+        "artifact_copy",
+        {"repo": "a", "path": "b", "target_repo": "c", "target_path": "a/.."},
+    ),
+    "artifacts[0].path: '..' has": (
+        "build_publish",
+        {
+            "build_name": "a",
+            "build_number": "1",
+            "artifacts": [{"repo": "a", "path": ".."}],
+        },
+    ),
+    "list: path: '..' has": ("artifact_info", {"list": {"repo": "a", "path": ".."}}),
+    "image: '..' has": ("docker_image_info", {"repo": "a", "image": ".."}),
+    "target_image: '..' has": (
+        "docker_promote",
+        {"repo": "a", "target_repo": "b", "image": "c", "tag": "1", "target_image": ".."},
+    ),
+    "domain is '..'": (
+        "ci_credential",
+        {"id": "a", "domain": "..", "kind": "secret_text", "secret": SECRET},
+    ),
+    "name '..' is not a valid node name: write": ("ci_node", {"name": "..", "state": "absent"}),
+    "name 'a/b' is not a valid view name: write": ("ci_view", {"name": "a/b", "state": "absent"}),
+    "issue is '..'": ("tracker_attachment", {"issue": "..", "dest": "a"}),
+    "issues[1] is '..'": ("tracker_issue_info", {"issues": ["REL-1", ".."]}),
+    "project is '..'": ("tracker_project_info", {"project": ".."}),
+    "page_id is '..'": ("wiki_page", {"page_id": "..", "body": ""}),
+    "projects[0] is '..'": ("tracker_export", {"dest": "a", "projects": [".."]}),
+    "entries[0]: project is '..'": (
+        "tracker_version",
+        {"entries": [{"project": "..", "name": "1"}]},
+    ),
+}
+OPTIONS |= {start: (*slip, start) for start, slip in OUTSIDE.items()}
 #: Messages of Ansible's own argument check; these results have no `error`.
 ARGUMENT_CHECK = (
     "parameters are mutually exclusive",

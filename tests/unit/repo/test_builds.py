@@ -464,7 +464,10 @@ def test_names_are_url_encoded(server: Server) -> None:
 @pytest.mark.parametrize("option", ["build_name", "build_number"])
 def test_name_invalid_in_a_path_is_rejected(server: Server, option: str) -> None:
     error = server.fails(BuildPromoteOperation, {**options(status="x"), option: ".."})
-    assert (error.kind, error.message) == ("invalid", f"{option} is '..', which is not a build")
+    assert (error.kind, error.message) == (
+        "invalid",
+        f"{option} is '..', which is not a name: set it to a name or id",
+    )
     assert server.asked == []
 
 

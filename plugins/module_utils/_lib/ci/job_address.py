@@ -23,6 +23,9 @@ _ENCODED_IN_NAMES = re.compile(r"[/?#\[\]\\]|%(?!23|25|2F|3F|5B|5C|5D)")
 #: Characters that no job name contains, not even the name of a branch.
 _IMPOSSIBLE = re.compile(r"[*^:\x00-\x1f\x7f]")
 
+#: What the names of nodes and views cannot contain or be.
+_NOT_IN_NAMES = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
+
 #: Build number, or a permalink such as `lastBuild`.
 _BUILD = re.compile(r"[0-9]+|[A-Za-z][A-Za-z0-9_-]*")
 
@@ -96,6 +99,15 @@ def build_segment(build: str) -> str:
     if _BUILD.fullmatch(text) is None:
         raise invalid(f"build is '{text}': set it to a number or a permalink such as lastBuild")
     return text
+
+
+def require_name(name: str, noun: str) -> None:
+    """Raise `invalid` for a name that no node or view can have."""
+    if _NOT_IN_NAMES.search(name):
+        raise invalid(
+            f"name '{name}' is not a valid {noun} name: write it without ?*/\\%!@#$^&|<>[]:; and"
+            " control characters, without blanks at its ends, and not as . or .."
+        )
 
 
 def _of_names(names: list[str], option: str) -> Job:

@@ -496,15 +496,19 @@ def listed_objects(response: Response, listed: Any, wanted: str) -> list[Mapping
     return json_objects(listed)
 
 
-def segments(path: str) -> list[str]:
+def segments(path: str, option: str = "path") -> list[str]:
     """Return the segments of a path in a repository, ignoring leading and trailing slashes.
 
     Raises `invalid` for `..`, `.` and empty segments, because servers resolve them differently.
+
+    :param option: option with the path, for the message
     """
     trimmed = path.strip("/")
     found = trimmed.split("/") if trimmed else []
     if not address.REMOVED_SEGMENTS.isdisjoint(found):
-        raise invalid(f"the path '{path}' has an empty, '.' or '..' segment")
+        raise invalid(
+            f"{option}: '{path}' has an empty, '.' or '..' segment: write the path without it"
+        )
     return found
 
 
@@ -557,7 +561,7 @@ def require_new_path(option: str, path: str) -> None:
     refuse_matrix(option, path)
     if is_inside_archive(path):
         raise invalid(f"{option}: '{path}' contains '!/', {INSIDE_ARCHIVE}")
-    for segment in segments(path):
+    for segment in segments(path, option):
         if segment != segment.strip() or _CONTROL.search(segment):
             reason = "leading or trailing blanks in a segment, or a control character"
         elif has_wildcards(segment):
@@ -572,5 +576,8 @@ def repository_key(name: str, value: str) -> str:
     this key.
     """
     if _NOT_IN_KEYS.search(value) or value in ("", ".", ".."):
-        raise invalid(f"{name}: '{value}' is not a valid repository key")
+        raise invalid(
+            f"{name}: '{value}' is not a valid repository key: write the key alone, without a path,"
+            " blanks and wildcards"
+        )
     return value

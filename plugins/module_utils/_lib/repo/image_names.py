@@ -63,7 +63,7 @@ def image_of(option: str, text: str, repo: str | None, repo_option: str = "repo"
         repo = repository_key(option, key)
     else:
         name = path.removeprefix(f"{repository_key(repo_option, repo)}/")
-    segments(name)
+    segments(name, option)
     return ImageReference(repo, name, tag, digest)
 
 

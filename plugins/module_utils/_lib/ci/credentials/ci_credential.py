@@ -18,7 +18,7 @@ from ...core.json_text import as_text, json_objects
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
-from ...core.module.typed_options import Option, PathText
+from ...core.module.typed_options import Option, PathText, Segment
 from ...core.object_names import object_name
 from ...core.operations.objects import Item, ItemKind, Objects, entries_of
 from ...core.plan import Change, Plan, plan, remaining
@@ -79,7 +79,7 @@ class CiCredentialEntry:
 
     id: str
     folder: str | None = None
-    domain: str = "_"
+    domain: Segment = "_"
     kind: _Kind | None = None
     scope: Literal["global", "system"] | None = None
     description: Annotated[str | None, Option(empty=True)] = None

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -20,14 +19,13 @@ from ...core.plan import Plan, plan, remaining, unchanged, unordered, without_no
 from ...core.verification import DOING
 from .. import client
 from ..client import READ_SERVER, READ_VIEW, ServerObjects, naming_class, part, server_of
-from ..job_address import Job, job_of
+from ..job_address import Job, job_of, require_name
 from ..service import SERVICE
 from ..xml_reader import XmlElement, added_child, child_of, put, text_of, wanted_configuration
 from . import configuration, parts_of_others
 from .configuration import without_kept
 
 _LIST = "hudson.model.ListView"
-_BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
 _FIELDS = ("description", "jobs", "regex")
 _COMPARISONS = {"jobs": unordered}
 _COLUMNS = ("Status", "Weather", "Job", "LastSuccess", "LastFailure", "LastDuration", "BuildButton")
@@ -53,8 +51,7 @@ class CiViewEntry:
 
     def check(self) -> None:
         """Raise `invalid` for an invalid name."""
-        if _BAD_NAME.search(self.name):
-            raise invalid(f"name '{self.name}' is not a valid view name")
+        require_name(self.name, "view")
 
 
 @dataclass(frozen=True)

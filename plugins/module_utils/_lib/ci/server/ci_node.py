@@ -23,6 +23,7 @@ from ...core.plan import Plan, plan, remaining, unordered, without_none
 from ...core.progress import PollInterval
 from .. import client
 from ..client import READ_NODE, READ_SERVER, ServerObjects, server_of
+from ..job_address import require_name
 from ..jobs import configuration
 from ..jobs.configuration import without_kept
 from ..service import SERVICE
@@ -222,7 +223,6 @@ _FORM_FIELDS = {
     "labels": "labelString",
     "mode": "mode",
 }
-_BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
 _POLL_INTERVAL = 5
 
 
@@ -253,8 +253,8 @@ class CiNodeEntry:
     def check(self) -> None:
         """Raise `invalid` for an invalid name or label, and for the built-in node."""
         built_in = canonical(self.name) == BUILT_IN
-        if not built_in and _BAD_NAME.search(self.name):
-            raise invalid(f"name '{self.name}' is not a valid node name")
+        if not built_in:
+            require_name(self.name, "node")
         if built_in and self.state == "absent":
             raise invalid("the built-in node cannot be deleted")
         names = list(without_none(vars(self), (*_ELEMENTS, *_XML_OPTIONS)))

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from ..address import require_segment
 from ..errors import ToolchainError, invalid
 from .rules import check_number
 
@@ -42,6 +43,7 @@ class Option:
     :param empty: see :mod:`input_check`, also for `whole`, `single`, `values` and `private` [C1.6]
     :param least: smallest valid number, also of the entries of a list
     :param above: largest number that is too small
+    :param segment: the value, or each entry of a list, is a segment of the path of a request
     """
 
     name: str | None = None
@@ -55,6 +57,7 @@ class Option:
     private: bool | None = None
     least: float | None = None
     above: float | None = None
+    segment: bool = False
 
     def spec_entries(self) -> Spec:
         """Return the properties as entries of an argument spec."""
@@ -72,6 +75,8 @@ class Option:
 
 #: Names that may contain commas: a string is a single name.
 Names = Annotated[list[str], Option(single=True)]
+#: A name or an id that is a segment of the path of a request, so it cannot be `..`.
+Segment = Annotated[str, Option(segment=True)]
 #: A path. Ansible expands `~` and environment variables.
 PathText = Annotated[str, Option(type="path")]
 #: Integers from 0 and from 1, and a number of seconds above 0.
@@ -156,7 +161,9 @@ class _Declaration:
         return bool(getattr(options, self.field.name) != (None if default is MISSING else default))
 
     def check(self, value: Any, name: str) -> None:
-        """Raise `invalid` for a number that is too small, and for invalid suboptions."""
+        """Raise `invalid` for a number that is too small, a name that cannot be in the path of a
+        request, and for invalid suboptions.
+        """
         if isinstance(value, list):
             for number, entry in enumerate(value):
                 self.check(entry, f"{name}[{number}]")
@@ -164,6 +171,8 @@ class _Declaration:
             check(value, name)
         elif isinstance(value, (int, float)):
             check_number(name, value, self.option.least, self.option.above)
+        elif self.option.segment and value is not None:
+            require_segment(name, value)
 
 
 @functools.cache
@@ -194,7 +203,7 @@ def _build(options: type[Options], params: Mapping[str, Any]) -> Options:
 
 
 def check(options: Any, place: str = "") -> None:
-    """Raise `invalid` for a number that is too small, or options that break a rule of their class.
+    """Raise `invalid` for an invalid value, or options that break a rule of their class.
 
     The rules are the class attribute `option_rules`, and a method `check` for the others.
 

@@ -12,7 +12,7 @@ from ...core.errors import invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, Segment
 from ...core.operations.objects import Item, Objects, entries_of
 from ...core.plan import Plan, plan, without_none
 from ..client import object_of
@@ -41,7 +41,7 @@ class RepoGroupEntry:
         Rule("members_mode", requires="members"),
     )
 
-    name: str
+    name: Segment
     description: Annotated[str | None, Option(empty=True)] = None
     external_id: Annotated[str | None, Option(empty=True)] = None
     auto_join: bool | None = None

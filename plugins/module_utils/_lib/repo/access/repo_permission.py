@@ -13,7 +13,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, Segment
 from ...core.operations.objects import Item, ItemKind, Objects, entries_of
 from ...core.plan import Change, Plan, plan
 from ...core.verification import DOING
@@ -84,7 +84,7 @@ class RepoPermissionEntry:
 
     option_rules: ClassVar[tuple[Rule, ...]] = (Rule("state=absent", forbids="resources"),)
 
-    name: str
+    name: Segment
     resources: PermissionResources | None = None
     mode: Mode = "exact"
     state: Literal["present", "absent"] = "present"

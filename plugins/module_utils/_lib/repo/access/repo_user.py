@@ -12,7 +12,7 @@ from ...core.errors import invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, Segment
 from ...core.operations.objects import Item, Objects, entries_of
 from ...core.plan import Change, Plan, plan, without_none
 from ..service import SERVICE
@@ -46,7 +46,7 @@ class RepoUserEntry:
         Rule("update_password=always", requires=("user_password", "state=absent")),
     )
 
-    name: str
+    name: Segment
     email: str | None = None
     user_password: Annotated[str | None, Option(secret=True)] = None
     update_password: Annotated[Literal["on_create", "always"], Option(secret=False)] = "on_create"

@@ -15,6 +15,7 @@ from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, error_text
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
+from ...core.module.typed_options import Segment
 from ...core.plan import Plan, ReadOnly, unchanged
 from ...core.times import iso, moment_of
 from .. import repositories
@@ -32,8 +33,8 @@ _PARALLEL = 4
 class BuildInfoOptions:
     """The options of `build_info`."""
 
-    build_name: str
-    build_number: str | None = None
+    build_name: Segment
+    build_number: Segment | None = None
     project: str | None = None
 
 
@@ -117,8 +118,6 @@ class BuildInfoOperation(ReadOnly):
     descriptor: ClassVar = Descriptor(SERVICE, {"list": reads("read"), "read": reads("read")})
 
     def __init__(self, task: Task, options: BuildInfoOptions) -> None:
-        address.require_segment("build_name", options.build_name)
-        address.require_segment("build_number", options.build_number)
         self._options, self._client = options, RepoClient(task, connections=_PARALLEL)
 
     def plan(self) -> Plan:

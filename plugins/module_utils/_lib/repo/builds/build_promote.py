@@ -13,7 +13,7 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Response
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, Segment
 from ...core.plan import Action, Plan, unchanged, without_none
 from ...core.verification import without_effect
 from .. import aql
@@ -447,8 +447,8 @@ class BuildPromoteOptions(PromotionOptions):
 
     constraints: ClassVar[dict[str, Any]] = {"required_one_of": [("status", "target_repo")]}
 
-    build_name: str
-    build_number: str
+    build_name: Segment
+    build_number: Segment
     project: str | None = None
     aggregated: Aggregated = "fail"
     followed_by: list[LaterPromotionOptions] | None = None

@@ -14,7 +14,7 @@ from ...core.globs import has_wildcards, matcher
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
-from ...core.module.typed_options import Option, Positive
+from ...core.module.typed_options import Option, Positive, Segment
 from ...core.plan import Action, Plan, without_none
 from ...core.secret import clean_url, misplaced_user_info
 from ...core.times import moment_of
@@ -65,8 +65,8 @@ class BuildPublishOptions:
     }
     option_rules: ClassVar[tuple[Rule, ...]] = (Rule("keep", requires="replace=true"),)
 
-    build_name: str
-    build_number: str
+    build_name: Segment
+    build_number: Segment
     project: str | None = None
     modules: Annotated[
         list[dict[str, Any]] | None, Option(empty=False, values="json", private=True)
@@ -166,9 +166,9 @@ class BuildPublishOperation:
     def __init__(self, task: Task, options: BuildPublishOptions) -> None:
         for option in ("build_name", "build_number"):
             value = getattr(options, option)
-            if value != value.strip() or value in (".", ".."):
+            if value != value.strip():
                 raise invalid(
-                    f"{option} is '{value}', but must not have leading or trailing blanks, or '..'"
+                    f"{option} is '{value}', but must not have leading or trailing blanks"
                 )
             if has_wildcards(value):
                 raise invalid(

@@ -11,6 +11,7 @@ from ...core import address
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
+from ...core.module.typed_options import Segment
 from ...core.plan import Change, Plan, without_none
 from ...core.verification import without_effect
 from ..client import RepoClient
@@ -22,7 +23,7 @@ from .build_info import read_list
 class BuildRecordOptions:
     """The options of `build_record`."""
 
-    build_name: str
+    build_name: Segment
     build_numbers: list[str]
     project: str | None = None
     delete_artifacts: bool = False

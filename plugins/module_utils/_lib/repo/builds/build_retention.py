@@ -17,7 +17,7 @@ from ...core.finding import Finding
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.sealing import PlannedChange
 from ...core.module.task import Task
-from ...core.module.typed_options import Positive
+from ...core.module.typed_options import Positive, Segment
 from ...core.plan import Action, Change, Plan
 from ...core.times import age_of, moment_of
 from ...core.verification import without_effect
@@ -42,7 +42,7 @@ class BuildRetentionOptions:
         "mutually_exclusive": [("max_age", "minimum_build_date")],
     }
 
-    build_name: str
+    build_name: Segment
     count: Positive | None = None
     max_age: str | None = None
     minimum_build_date: str | None = None

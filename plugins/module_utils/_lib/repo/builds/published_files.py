@@ -175,7 +175,7 @@ def _file(place: str, entry: PublishedFileOptions, *, is_kept: bool = False) -> 
         raise invalid(f"{place}.action is '{entry.action}': a build cannot contain deleted files")
     refuse_matrix(f"{place}.path", entry.path or "")
     if entry.repo and entry.path:
-        path = join(*segments(entry.path))
+        path = join(*segments(entry.path, f"{place}.path"))
         name = entry.name or path.rpartition("/")[2]
         repo = repository_key(f"{place}.repo", entry.repo)
         return PublishedFile(place, name, entry.type or None, digests, repo, path, scopes)

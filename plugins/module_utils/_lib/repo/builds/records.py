@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from typing import Any, Literal, TypeAlias
 
 from ...core import address
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, shorten
 from ...core.http.messages import Response, expected
 from ...core.json_text import as_text, json_objects
 from ...core.times import moment_of
@@ -212,8 +212,7 @@ def record_response(client: RepoClient, key: BuildKey, *, started: str | None = 
     :raises ToolchainError: `not_found` if the record is still missing after a second read
     """
     for option, value in (("build_name", key.name), ("build_number", key.number)):
-        if value in (".", ".."):
-            raise invalid(f"{option} is '{value}', which is not a build")
+        address.require_segment(option, value)
     purpose = f"reading {key}"
     path, query = f"api/build/{address.path(key.name, key.number)}", {"project": key.project}
     query["started"] = started

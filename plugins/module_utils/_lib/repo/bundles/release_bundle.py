@@ -13,7 +13,7 @@ from ...core.json_text import as_text, json_objects
 from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, Segment
 from ...core.plan import Plan, without_none
 from .. import aql
 from ..builds import records
@@ -35,8 +35,8 @@ _BUILD_RECORDS = "-build-info"
 class BundledBuildOptions:
     """The suboptions of `sources.builds`."""
 
-    build_name: str
-    build_number: str
+    build_name: Segment
+    build_number: Segment
     project: str | None = None
     build_repository: str | None = None
     include_dependencies: bool = False
@@ -312,7 +312,7 @@ def _check(options: BundleSourcesOptions) -> None:
         place = f"sources.artifacts[{number}]"
         repository_key(f"{place}.repo", artifact.repo)
         refuse_glob(artifact.path, f"{place}.path")
-        if not segments(artifact.path):
+        if not segments(artifact.path, f"{place}.path"):
             raise invalid(f"{place}.path is '{artifact.path}', but must name a file")
     for number, build in enumerate(options.builds or ()):
         for name in ("project", "build_repository"):

@@ -154,7 +154,8 @@ class ArtifactInfoOperation(ReadOnly):
         The `name` of a row is the first segment of the path below the folder.
         """
         refuse_matrix("list: path", options.path)
-        repo, path = repository_key("list: repo", options.repo), join(*segments(options.path))
+        repo = repository_key("list: repo", options.repo)
+        path = join(*segments(options.path, "list: path"))
 
         def read(*, slash: bool) -> Rows:
             address = f"api/storage/{item_path(repo, path, slash=slash)}?list"

@@ -23,7 +23,7 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.transfer_progress import TransferProgress
-from ...core.module.typed_options import NotNegative, Option, PathText, Positive
+from ...core.module.typed_options import NotNegative, Option, PathText, Positive, Segment
 from ...core.plan import Action, Plan
 from ...core.times import moment_of
 from .. import aql
@@ -260,8 +260,8 @@ class ArtifactDownloadOptions:
 
     repo: str | None = None
     path: str | None = None
-    build_name: str | None = None
-    build_number: str | None = None
+    build_name: Segment | None = None
+    build_number: Segment | None = None
     project: str | None = None
     aggregated: Aggregated = "fail"
     artifacts: Annotated[list[FetchedArtifactOptions] | None, Option(empty=False)] = None

@@ -271,10 +271,7 @@ def refuse_path(place: str, path: str) -> None:
     :param place: location in the options, for the message
     """
     refuse_matrix(place, path)
-    try:
-        segments(path)
-    except ToolchainError as error:
-        raise invalid(f"{place}: {error.message}") from None
+    segments(path, place)
 
 
 def wanted_properties(values: Mapping[str, Any] | None, option: str = "properties") -> Properties:

@@ -7,11 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.address import require_segment
 from ...core.errors import invalid
 from ...core.module.input_check import Place
 from ...core.module.rules import Rule
-from ...core.module.typed_options import Names, NotNegative, Option, PathText
+from ...core.module.typed_options import Names, NotNegative, Option, PathText, Segment
 from ...core.secret import clean_url
 
 _LONGEST = 255
@@ -69,11 +68,7 @@ class IssueLink:
     """A link to another issue. `type`: name of the link type, or a phrase such as `blocks`."""
 
     type: str
-    issue: str
-
-    def check(self) -> None:
-        """Raise `invalid` for a key that is not a name."""
-        require_segment("issue", self.issue)
+    issue: Segment
 
 
 @dataclass(frozen=True)
@@ -133,7 +128,7 @@ class IssueOptions:
     )
 
     match: str | None = None
-    project: str | None = None
+    project: Segment | None = None
     type: str | None = None
     summary: str | None = None
     description: Annotated[str | None, Option(empty=True, whole=True)] = None
@@ -171,7 +166,6 @@ class IssueOptions:
             require_summary("summary", self.summary)
         require_labels("labels", self.labels or [])
         require_labels("add.labels", (self.add.labels if self.add else None) or [])
-        require_segment("project", self.project)
         for option in ("add", "remove"):
             for name in _LISTS:
                 if getattr(getattr(self, option), name, None) and getattr(self, name) is not None:

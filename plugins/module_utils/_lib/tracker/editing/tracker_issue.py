@@ -22,7 +22,7 @@ from ...core.module.descriptor import Descriptor, writes
 from ...core.module.diffs import shown_change
 from ...core.module.input_check import Place
 from ...core.module.task import Task
-from ...core.module.typed_options import Option, Positive
+from ...core.module.typed_options import Option, Positive, Segment
 from ...core.operations.objects import attempt_each, failure_of
 from ...core.plan import Change, Plan
 from ...core.progress import PollInterval, PollTimeout
@@ -270,7 +270,7 @@ _CREATED = "issue"
 class TrackerIssueOptions(IssueOptions):
     """Options of `tracker_issue`."""
 
-    issue: str | None = None
+    issue: Segment | None = None
     jql: str | None = None
     max_issues: Positive = 100
     search_lag: Annotated[float, Option(least=0)] = 0

@@ -18,7 +18,7 @@ from ...core.globs import Patterns
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.transfer_progress import TransferProgress
-from ...core.module.typed_options import NotNegative, PathText, Positive
+from ...core.module.typed_options import NotNegative, PathText, Positive, Segment
 from ...core.plan import Plan, plan
 from ..client import TrackerClient
 from ..service import SERVICE
@@ -86,7 +86,7 @@ class AttachmentFile:
 class TrackerAttachmentOptions:
     """Options of `tracker_attachment`."""
 
-    issue: str
+    issue: Segment
     dest: PathText
     patterns: list[str] | None = None
     max_size: NotNegative | None = None

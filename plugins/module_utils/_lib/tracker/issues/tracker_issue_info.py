@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from ...core.address import path
 from ...core.concurrency import first_alone
@@ -14,7 +14,7 @@ from ...core.http.paged_list import is_whole
 from ...core.json_text import member
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
-from ...core.module.typed_options import Positive
+from ...core.module.typed_options import Option, Positive, Segment
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import TrackerClient, not_visible
 from ..service import SERVICE
@@ -37,8 +37,8 @@ _MAX_NAMED = 50
 class TrackerIssueInfoOptions:
     """Options of `tracker_issue_info`."""
 
-    issue: str | None = None
-    issues: list[str] | None = None
+    issue: Segment | None = None
+    issues: Annotated[list[str] | None, Option(segment=True)] = None
     fields: list[str] | None = None
     expand: list[str] | None = None
     parallel: Positive = 4

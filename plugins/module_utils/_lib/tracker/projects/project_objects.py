@@ -18,7 +18,7 @@ from ...core.http.messages import expected, json_or_none, unexpected_body
 from ...core.json_text import as_text, member
 from ...core.module.authorship import Author, author, last_of
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, Segment
 from ...core.operations.objects import Item, ItemKind
 from ...core.plan import Comparison, Plan, plan, remaining, unchanged, without_none
 from ..accounts import lacking, reject_missing
@@ -54,7 +54,7 @@ def same_lines(current: Any, desired: Any) -> tuple[bool, Any]:
 class ProjectEntry:
     """The option that versions, components and roles share."""
 
-    project: str
+    project: Segment
 
     def check(self) -> None:
         """Raise `invalid` for an id, which would be another name of the same project."""

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
 from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
-from ...core.module.typed_options import Positive
+from ...core.module.typed_options import Option, Positive
 from ...core.operations.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.progress import ProgressCounter
 from ..service import SERVICE
@@ -38,7 +38,7 @@ _Parts: TypeAlias = tuple[
 class TrackerExportOptions(ExportOptions):
     """Options of `tracker_export`."""
 
-    projects: list[str] | None = None
+    projects: Annotated[list[str] | None, Option(segment=True)] = None
     parallel: Positive = 4
 
 

@@ -29,7 +29,7 @@ _READING = "reading the projects"
 class TrackerProjectInfoOptions:
     """The options of `tracker_project_info`."""
 
-    project: Annotated[str | None, Option(aliases=("key",), secret=False)] = None
+    project: Annotated[str | None, Option(aliases=("key",), secret=False, segment=True)] = None
 
 
 class TrackerProjectInfoOperation(ReadOnly):

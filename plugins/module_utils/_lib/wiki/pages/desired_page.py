@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from time import sleep
 from typing import Annotated, Any, Literal
 
-from ...core.address import require_segment
 from ...core.errors import Kind, ToolchainError, invalid
 from ...core.files import open_regular
 from ...core.json_text import member
-from ...core.module.typed_options import Option, PathText
+from ...core.module.typed_options import Option, PathText, Segment
 from ...core.verification import without_effect
 from ..additions import PageAttachmentOptions
 from ..client import WikiClient
@@ -42,7 +41,7 @@ def require_title(name: str, title: str | None) -> None:
 class PageAddress:
     """Options that identify a page: its id, or its space and title."""
 
-    page_id: str | None = None
+    page_id: Segment | None = None
     space: str | None = None
     title: str | None = None
 
@@ -50,7 +49,6 @@ class PageAddress:
         """Raise `invalid` if the options do not identify a page."""
         if self.page_id is None:
             self.space_and_title()
-        require_segment("page_id", self.page_id)
         require_title("title", self.title)
 
     def space_and_title(self) -> tuple[str, str]:
@@ -72,7 +70,7 @@ class PageAddress:
 class PageFields(PageAddress):
     """Options without defaults, the same for a single page and an entry of `pages`."""
 
-    parent_id: str | None = None
+    parent_id: Segment | None = None
     parent_title: str | None = None
     body: Annotated[str | None, Option(empty=True, whole=True)] = None
     src: PathText | None = None

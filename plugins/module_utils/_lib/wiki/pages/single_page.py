@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...core.address import require_segment
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Change, Plan, unchanged, without_none
@@ -126,7 +125,6 @@ class SinglePage:
         connections: int = 10,
     ) -> None:
         options.require()
-        require_segment("parent_id", options.parent_id)
         self.task, self._options, self._connections = task, options, connections
         self._marked, self._upcoming, self._number = marked, upcoming, number
         self._removes = removes = options.state == "absent"

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.address import require_segment
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, Segment
 from ...core.operations.objects import Item, ItemKind, Objects, attempt_each, entries_of
 from ...core.plan import Plan, plan
 from ..client import WikiClient
@@ -41,7 +40,7 @@ class RestrictionEntry(RestrictedOperations):
         Rule(requires=(*OPERATIONS, "state=absent")),
     )
 
-    page_id: str | None = None
+    page_id: Segment | None = None
     space: str | None = None
     title: str | None = None
     force: bool = False
@@ -51,7 +50,6 @@ class RestrictionEntry(RestrictedOperations):
         """Raise `invalid` if the options name no page."""
         if self.page_id is None and (self.space is None or self.title is None):
             raise invalid("the page is missing: set page_id, or space and title")
-        require_segment("page_id", self.page_id)
 
     @property
     def wanted(self) -> PageRights:

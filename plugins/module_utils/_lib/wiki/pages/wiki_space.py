@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.address import path, require_segment
+from ...core.address import path
 from ...core.errors import ToolchainError, excerpt, invalid
 from ...core.http.messages import expected, unexpected_body
 from ...core.json_text import member
@@ -314,7 +314,7 @@ class SpaceEntry:
         Rule("state=absent", forbids=(*_FIELDS, "permissions")),
     )
 
-    key: Annotated[str, Option(secret=False)]
+    key: Annotated[str, Option(secret=False, segment=True)]
     name: str | None = None
     description: Annotated[str | None, Option(empty=True)] = None
     home_page: str | None = None
@@ -325,7 +325,6 @@ class SpaceEntry:
 
     def check(self) -> None:
         """Raise `invalid` for an invalid key or permission."""
-        require_segment("key", self.key)
         if not _KEY.fullmatch(self.key):
             raise invalid(
                 f"key is '{self.key}', but may only contain letters, digits, '.', '_' and '-'"

@@ -18,7 +18,7 @@ from typing import Annotated, ClassVar, Literal
 from ...core.errors import ToolchainError, invalid
 from ...core.globs import Patterns
 from ...core.module.rules import Rule
-from ...core.module.typed_options import NotNegative, Option, PathText, Positive
+from ...core.module.typed_options import NotNegative, Option, PathText, Positive, Segment
 from ..formats.front_matter import split_front_matter
 from ..formats.parser import HEADINGS, StorageElement, parse
 from ..formats.passages import is_storage_format, may_be_storage_format
@@ -93,7 +93,7 @@ class TreeOptions:
 
     src: PathText
     space: str
-    parent_id: str | None = None
+    parent_id: Segment | None = None
     parent_title: str | None = None
     unique_titles: Literal["none", "folder"] = "none"
     title_heading: Literal["drop", "keep"] = "drop"

@@ -13,7 +13,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ansible.module_utils.common.yaml import yaml_dump
 
-from ...core.address import require_segment
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.json_text import member
@@ -21,7 +20,7 @@ from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.rules import Rule
 from ...core.module.task import Task
-from ...core.module.typed_options import NotNegative, Option, Positive
+from ...core.module.typed_options import NotNegative, Option, Positive, Segment
 from ...core.operations.export_folder import FileContent, FileNames, KeptFiles
 from ...core.operations.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.progress import ProgressCounter
@@ -66,15 +65,11 @@ class ExportedTree:
         Rule("title", requires="space"),
     )
 
-    page_id: str | None = None
+    page_id: Segment | None = None
     space: str | None = None
     title: str | None = None
     children: bool = True
     missing_ok: bool = False
-
-    def check(self) -> None:
-        """Raise `invalid` for an id that is none."""
-        require_segment("page_id", self.page_id)
 
 
 @dataclass(frozen=True, kw_only=True)

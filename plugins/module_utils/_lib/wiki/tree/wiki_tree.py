@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from ...core.address import require_segment
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, listed, shorten
 from ...core.finding import Finding, of_row
@@ -184,7 +183,6 @@ class WikiTreeOperation:
     )
 
     def __init__(self, task: Task, options: WikiTreeOptions) -> None:
-        require_segment("parent_id", options.parent_id)
         require_title("parent_title", options.parent_title)
         wrong = wrong_title(f"{options.title_prefix}-")
         if wrong is not None:
