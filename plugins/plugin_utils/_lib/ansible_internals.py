@@ -390,7 +390,11 @@ def module_arguments(
             " collection supports."
         ) from None
     omit = variables.get("omit")
-    given = {name: value for name, value in options.items() if not _is_left_out(value, omit)}
+    given = {
+        name: value
+        for name, value in options.items()
+        if not is_omitted(value) and not (isinstance(omit, str) and value == omit)
+    }
     return {**_DEFAULTS[key], **given}
 
 
@@ -404,10 +408,6 @@ def _module_defaults(name: str, task: Any, templar: Any) -> dict[str, Any]:
         groups = _either(_either(_either(task, "_parent"), "_play"), "_action_groups")
         found = defaults(name, {}, task.module_defaults, templar, action_groups=groups)
     return found
-
-
-def _is_left_out(value: Any, omit: Any) -> bool:
-    return is_omitted(value) or (isinstance(omit, str) and value == omit)
 
 
 def hosts_of_play(

@@ -116,12 +116,15 @@ class Names:
             }
             for service, kind in _PLACES
         }
-        found["wiki", "restrictions"].update(_restricted_pages(values))
-        found["wiki", "pages"].update(
-            _name_of_tree(tree.get("space"))
-            for tree in _entries(values, "wiki", "trees")
-            if tree.get("failed")
-        )
+        for page in _entries(values, "wiki", "pages"):
+            if page.get("restrictions") is not None:
+                found["wiki", "restrictions"].update(_names_of_page(page))
+        for tree in _entries(values, "wiki", "trees"):
+            name = _name_of_tree(tree.get("space"))
+            if tree.get("restrictions") is not None:
+                found["wiki", "restrictions"].add(name)
+            if tree.get("failed"):
+                found["wiki", "pages"].add(name)
         return found
 
     def containers(self, values: Values) -> Places:
@@ -159,16 +162,6 @@ def _above_pages(values: Values) -> Iterator[tuple[tuple[str, str], Name]]:
     for entry in _entries(values, "wiki", "spaces"):
         home = {"space": entry["key"], "title": entry.get("home_page")}
         yield from ((("wiki", "pages"), name) for name in _names_of_page(home))
-
-
-def _restricted_pages(values: Values) -> Iterator[Name]:
-    """Yield the pages and the trees that are described with their restrictions."""
-    for entry in _entries(values, "wiki", "pages"):
-        if entry.get("restrictions") is not None:
-            yield from _names_of_page(entry)
-    for entry in _entries(values, "wiki", "trees"):
-        if entry.get("restrictions") is not None:
-            yield _name_of_tree(entry.get("space"))
 
 
 def _name_of_tree(space: Any) -> Name:

@@ -170,13 +170,8 @@ def _words() -> frozenset[str]:
 def _internal_names(owner: str) -> frozenset[str]:
     """Return the variables with a prefix that roles and playbooks set, and all of the owner."""
     names = {name for file in _files() if _is_of(file, owner) for name in _names_set_in(file)}
-    return frozenset((names | _set_with_prefix()) - _inputs() - {*_OF_USERS})
-
-
-@cache
-def _inputs() -> frozenset[str]:
-    """Return the variables of all roles and playbooks that users may set."""
-    return frozenset(name for one in owners() for name in options(one)).union(*INPUTS.values())
+    inputs = {name for one in owners() for name in options(one)}.union(*INPUTS.values())
+    return frozenset((names | _set_with_prefix()) - inputs - {*_OF_USERS})
 
 
 @cache

@@ -187,7 +187,7 @@ class _Edits:
         if is_own and isinstance(node, yaml.MappingNode) and _both(dict, old, new) and new:
             self._change_mapping(node, old, new, indent)
         elif is_own and isinstance(node, yaml.SequenceNode) and _both(list, old, new) and new:
-            self._change_list(node, old, new, indent)
+            self._change_list(node, old, new)
         else:
             self._replace(node, new, indent)
 
@@ -210,7 +210,7 @@ class _Edits:
             self._remove_from_flow([(key, value) for key, value in node.value], rows)
         else:
             for number in rows:
-                self._remove_row(node, [pair[0] for pair in node.value], node.value[number])
+                self._remove_row([pair[0] for pair in node.value], node.value[number])
         column = node.value[0][0].start_mark.column
         added = {}
         for name, value in new.items():
@@ -245,7 +245,7 @@ class _Edits:
             else:
                 self.changes.append((ends[number - 1], ends[number], ""))
 
-    def _remove_row(self, node: Any, keys: Sequence[Any], pair: tuple[Any, Any]) -> None:
+    def _remove_row(self, keys: Sequence[Any], pair: tuple[Any, Any]) -> None:
         key, value = pair
         start, end = key.start_mark.index, self._line_after(self._end(value))
         begin = self.text.rfind("\n", 0, start) + 1
@@ -258,7 +258,7 @@ class _Edits:
 
     # -- lists
 
-    def _change_list(self, node: Any, old: list[Any], new: list[Any], indent: int) -> None:
+    def _change_list(self, node: Any, old: list[Any], new: list[Any]) -> None:
         if node.flow_style:
             self._change_flow_list(node, old, new)
             return

@@ -130,11 +130,6 @@ def _read(source: Any, resolve: Any, approve: Approve | None) -> dict[str, Any]:
         raise PlanError(f"has format {found}, but this release reads format {FORMAT}: {_AGAIN}")
     if not _is_plan(plan) or plan["digest"] != _digest(plan):
         raise PlanError(f"was edited after drift wrote it: {_AGAIN}")
-    _require_same_collection(plan)
-    return plan
-
-
-def _require_same_collection(plan: Mapping[str, Any]) -> None:
     version, content = plan["collection"], plan["content"]
     if version != collection.version():
         raise PlanError(
@@ -147,6 +142,7 @@ def _require_same_collection(plan: Mapping[str, Any]) -> None:
             f" digest {content[:12]}, but the files of this build {collection.content()[:12]}."
             " Install the same build for drift and enforce"
         )
+    return plan
 
 
 def _loaded(source: Any, resolve: Any, approve: Approve | None) -> dict[str, Any]:

@@ -127,6 +127,7 @@ def _read(place: Path) -> dict[str, Any]:
 
 
 def _is_report(report: Any) -> bool:
+    strings = set(KEYS) - {"before", "after", *_MORE}
     return (
         isinstance(report, dict)
         and report.get("format") == FORMAT
@@ -135,16 +136,12 @@ def _is_report(report: Any) -> bool:
         and isinstance(report.get("counts"), dict)
         and _is_count(report["counts"].get("ok"))
         and all(
-            isinstance(finding, Mapping) and _is_finding(finding) for finding in report["findings"]
+            isinstance(finding, Mapping)
+            and all(isinstance(finding.get(key), str) for key in strings)
+            and finding["action"] in _STATUSES.get(finding["status"], ())
+            for finding in report["findings"]
         )
     )
-
-
-def _is_finding(finding: Mapping[str, Any]) -> bool:
-    strings = (set(KEYS) - {"before", "after", *_MORE}) <= {
-        key for key, value in finding.items() if isinstance(value, str)
-    }
-    return strings and finding["action"] in _STATUSES.get(finding["status"], ())
 
 
 def _is_count(value: Any) -> bool:

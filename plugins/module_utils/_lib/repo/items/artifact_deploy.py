@@ -374,7 +374,19 @@ class FileDeployment:
         uploader = Uploader(self._client, repo, self._by_checksum(), self._renamed)
 
         def work(file: FileAction) -> None:
-            self._carry_out(uploader, file, done)
+            path, wanted = file.wanted.path, file.wanted.properties
+            if file.action == "uploaded":
+                done[path] = uploader.deploy(file.wanted, file.current)
+            action, _size = done.get(path, (file.action, 0))
+            if action != "unchanged" and wanted:
+                try:
+                    properties.write(self._client, file.repo, self._stored_path(file), wanted)
+                except ToolchainError as error:
+                    # the content counts as deployed even if the server rejects the properties
+                    if path in done:
+                        error.with_hint(f"the content of '{file.name}' is deployed")
+                    raise
+            done.setdefault(path, (action, 0))
 
         try:
             with TransferProgress(
@@ -393,24 +405,6 @@ class FileDeployment:
     def _send_together(self, uploader: Uploader, actions: list[FileAction], done: Done) -> int:
         """Send all files in a single request if possible; return the number of sent bytes."""
         return 0
-
-    def _carry_out(self, uploader: Uploader, file: FileAction, done: Done) -> None:
-        """Deploy a file, set its properties, and add its action to `done`.
-
-        The content counts as deployed even if the server rejects the properties.
-        """
-        path, wanted = file.wanted.path, file.wanted.properties
-        if file.action == "uploaded":
-            done[path] = uploader.deploy(file.wanted, file.current)
-        action, _size = done.get(path, (file.action, 0))
-        if action != "unchanged" and wanted:
-            try:
-                properties.write(self._client, file.repo, self._stored_path(file), wanted)
-            except ToolchainError as error:
-                if path in done:
-                    error.with_hint(f"the content of '{file.name}' is deployed")
-                raise
-        done.setdefault(path, (action, 0))
 
     def _artifacts(self, actions: list[FileAction], done: Done) -> list[dict[str, Any]]:
         return [

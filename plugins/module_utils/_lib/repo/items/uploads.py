@@ -330,7 +330,11 @@ class Uploader:
             path = self.renamed.get(wanted.path, wanted.path)
             found = listing.head(self.client, self.repo, path)
             if found is None:
-                self._require_listed(path, response.request.purpose)
+                listed = listing.listing(self.client, self.repo, path.rpartition("/")[0])
+                if listed == {} and listing.listing(self.client, self.repo, "") is None:
+                    listed = None  # the server cannot list even the root of the repository
+                if listed is not None and path not in listed:
+                    raise without_effect(response.request.purpose, "the item does not exist")
                 self.client.reports_checksums = False
         if found is not None and found.holds(wanted.digests) is False:
             raise response.error(
@@ -339,17 +343,6 @@ class Uploader:
                 f" sent content ({wanted.digests.size} bytes, SHA-256 {wanted.digests.sha256})",
                 shorten(response.text),
             )
-
-    def _require_listed(self, path: str, purpose: str) -> None:
-        """Raise `failed` if the listing of the folder proves that an item does not exist.
-
-        An empty listing proves it only if the server can list the root of the repository.
-        """
-        listed = listing.listing(self.client, self.repo, path.rpartition("/")[0])
-        if listed is None or path in listed:
-            return
-        if listed or listing.listing(self.client, self.repo, "") is not None:
-            raise without_effect(purpose, "the item does not exist")
 
     def explode(self, archive: LocalFile, folder: str, entries: Sequence[WantedFile]) -> int:
         """Send an archive that the server expands below a folder; return the number of sent bytes.

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import partial
 from posixpath import commonpath
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -70,7 +70,7 @@ def newest_files(
             for row in aql.ask(client, purpose, aql.items(criteria, [key])).rows:
                 time = moment_of(row.get(key))
                 if time is not None:
-                    times[f"{repo}/{aql.path_in(row)}"] = _aware(time)
+                    times[f"{repo}/{aql.path_in(row)}"] = time
         # a query may leave out files
         missing = [file for file in files if file.name not in times]
         read = bounded(client.connections, partial(_time, client, key), missing)
@@ -91,11 +91,7 @@ def _time(client: RepoClient, key: str, file: RemoteFile) -> datetime:
             "rejected",
             f"cannot sort by {key}: the server does not return that time of '{file.name}'",
         )
-    return _aware(time)
-
-
-def _aware(time: datetime) -> datetime:
-    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+    return time
 
 
 @dataclass(frozen=True)

@@ -265,7 +265,9 @@ class TrackerAttachmentOperation:
                 spread(self._options.parallel, download, coming)
         except ToolchainError as error:
             if not sizes:
-                _remove(made)
+                with suppress(OSError):
+                    for folder in made:
+                        os.rmdir(folder)
             listed = [
                 entry.as_dict(sizes)
                 for entry in files
@@ -291,13 +293,6 @@ def _present(path: str) -> os.stat_result | None:
     if stat.S_ISREG(found.st_mode) and not os.access(path, os.R_OK):
         raise invalid(f"cannot read {path}: permission denied")
     return found
-
-
-def _remove(folders: list[str]) -> None:
-    """Remove folders that this task created, unless they contain files."""
-    with suppress(OSError):
-        for folder in folders:
-            os.rmdir(folder)
 
 
 def safe_names(filenames: Mapping[str, str]) -> dict[str, str]:
