@@ -1,22 +1,12 @@
 # Copyright (c) 2026, delivery.toolchain contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Attributes of all modules: check mode, diff, idempotence, action group."""
+"""Attributes of all modules: check mode, diff, idempotence."""
 
 from __future__ import annotations
 
-_GROUP = """
-attributes:
-  action_group:
-    description: Use C(group/delivery.toolchain.{service}) in C(module_defaults) to set the connection of all modules of this service.
-    support: full
-    membership:
-      - delivery.toolchain.{service}
-"""
-
 
 class ModuleDocFragment:
-    # The yamllint check of ansible-test requires literals in plain assignments; it skips annotated assignments.
     DOCUMENTATION = """
 requirements:
   - python >= 3.10
@@ -47,9 +37,3 @@ attributes:
     description: Changes nothing.
     support: full
 """
-
-    REPO: str = _GROUP.replace("{service}", "repo")
-    TRACKER: str = _GROUP.replace("{service}", "tracker")
-    WIKI: str = _GROUP.replace("{service}", "wiki")
-    CI: str = _GROUP.replace("{service}", "ci")
-    ANALYSIS: str = _GROUP.replace("{service}", "analysis")

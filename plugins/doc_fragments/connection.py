@@ -234,13 +234,18 @@ def _fragment(service: str, *, plugin: bool = False) -> str:
             option["vars"] = [{"name": f"toolchain_{service}_{name}"}]
             if name in _SETTINGS_BY_ENVIRONMENT:
                 option["env"] = [{"name": f"TOOLCHAIN_{prefix}_{name.upper()}"}]
-    return str(
-        yaml.safe_dump(
-            {"options": options, "notes": [note], "requirements": ["requests"]},
-            sort_keys=False,
-            width=1000,
-        )
-    )
+    found: dict[str, object] = {"options": options, "notes": [note], "requirements": ["requests"]}
+    if not plugin:
+        group = f"delivery.toolchain.{service}"
+        found["attributes"] = {
+            "action_group": {
+                "description": f"Use C(group/{group}) in C(module_defaults) to set the connection of"
+                " all modules of this service.",
+                "support": "full",
+                "membership": [group],
+            }
+        }
+    return str(yaml.safe_dump(found, sort_keys=False, width=1000))
 
 
 class ModuleDocFragment:

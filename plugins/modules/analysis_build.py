@@ -17,7 +17,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.analysis
 options:
   project:
     description: Name of the project. It must exist.
@@ -67,11 +66,9 @@ build:
     project:
       description: Name of the project.
       type: str
-      returned: always
     name:
       description: Name of the build after the task.
       type: str
-      returned: always
     id:
       description: Number of the build.
       type: int

@@ -23,7 +23,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.analysis
 options:
   users:
     description: Users. Without this list, users are not managed.

@@ -17,7 +17,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.analysis
 options:
   project:
     description: Name of the project. It must be there.
@@ -56,11 +55,9 @@ defect_type:
     project:
       description: Name of the project.
       type: str
-      returned: always
     code:
       description: Code of the defect type.
       type: str
-      returned: always
     enabled:
       description: Whether an analysis detects these defects.
       type: bool

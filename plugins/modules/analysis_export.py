@@ -21,7 +21,6 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
   - delivery.toolchain.export
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.analysis
 options:
   project:
     description: Names of projects. By default, all projects.
@@ -48,11 +47,9 @@ files:
     path:
       description: The path of the file.
       type: str
-      returned: always
     action:
       description: V(created), V(updated), V(deleted) or V(unchanged).
       type: str
-      returned: always
   sample: [{path: analysis.yml, action: created}]
 exported:
   description: Number of objects per list in the file of the service.
@@ -68,15 +65,12 @@ left_out:
     kind:
       description: Kind of the object.
       type: str
-      returned: always
     name:
       description: The name of the object.
       type: str
-      returned: always
     reason:
       description: Reason why the object was not exported.
       type: str
-      returned: always
     unread:
       description: V(true) if the account may not read the object, so the server may have more than the export.
       type: bool

@@ -19,7 +19,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.analysis
 options:
   name:
     description: Name of the group.
@@ -74,7 +73,6 @@ group:
     name:
       description: Name of the group.
       type: str
-      returned: always
     users:
       description: Names of its members.
       type: list

@@ -17,7 +17,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
   - delivery.toolchain.attributes.info
-  - delivery.toolchain.attributes.analysis
 options:
   gather:
     description:

@@ -22,7 +22,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
   - delivery.toolchain.attributes.info
-  - delivery.toolchain.attributes.analysis
   - delivery.toolchain.analysis_search
 options:
   project:

@@ -17,7 +17,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.analysis
 options:
   project:
     description: Name of the project. It must be there.
@@ -89,11 +88,9 @@ module:
     project:
       description: Name of the project.
       type: str
-      returned: always
     name:
       description: Name of the module after the task.
       type: str
-      returned: always
     allow_all:
       description: Whether all users may access the module by default.
       type: bool

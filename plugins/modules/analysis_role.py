@@ -19,7 +19,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.analysis
 options:
   name:
     description: Name of the role.
@@ -110,7 +109,6 @@ role:
     name:
       description: Name of the role.
       type: str
-      returned: always
     permissions:
       description: Parameter names of the permissions, and whether they are granted.
       type: dict

@@ -18,7 +18,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.analysis
 options:
   name:
     description: Name of the user.
@@ -62,7 +61,6 @@ user:
     name:
       description: Name of the user.
       type: str
-      returned: always
     readonly:
       description: Whether the user cannot be deleted.
       type: bool

@@ -17,7 +17,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.analysis
 options:
   project:
     description: Name of the project. It must be there.
@@ -83,11 +82,9 @@ view:
     project:
       description: Name of the project.
       type: str
-      returned: always
     name:
       description: Name of the view.
       type: str
-      returned: always
     query:
       description: Search query.
       type: str

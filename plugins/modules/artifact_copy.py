@@ -23,7 +23,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.repo
 options:
   repo:
     description: Key of the repository. With O(move), a virtual repository resolves to its default deployment repository.

@@ -18,7 +18,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.repo
 options:
   state:
     description:

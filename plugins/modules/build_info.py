@@ -16,7 +16,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes.info
-  - delivery.toolchain.attributes.repo
 options:
   build_name:
     description: Name of the builds.

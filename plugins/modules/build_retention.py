@@ -20,7 +20,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.repo
 options:
   build_name:
     description: Name of the builds. A name without builds is an error, unless O(missing_ok) is set.

@@ -18,7 +18,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.ci
 options:
   job:
     description: Job as C(folder/job), as a list of names (a name per level), or as its URL on the server.

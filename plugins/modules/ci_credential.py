@@ -18,113 +18,96 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.ci
 attributes:
   idempotent:
     support: partial
     details: The server does not show secrets. With O(update_secret=always), every run writes the secret.
 options:
-  id:
-    description: ID of the credential.
-    type: str
-  folder: &folder
-    description: Folder whose store has the credential. Without it, the store of the system.
-    type: str
-  domain: &domain
-    description: Domain in the store. V(_) is the global one. A domain must exist.
-    type: str
-    default: _
-  kind: &kind
-    description:
-      - Kind of the credential. Without it, the kind on the server, and V(username_password) for a new credential.
-      - V(xml) uses the complete XML in O(config), for the classes of other plugins.
-      - A credential does not change its kind.
-    type: str
-    choices: [username_password, secret_text, secret_file, ssh_key, certificate, xml]
-  scope: &scope
-    description: V(system) hides the credential from jobs. Without it, a new credential is V(global).
-    type: str
-    choices: [global, system]
-  description: &description
-    description: Description. The module adds a short record of the secret to it, which it removes again when it shows the description.
-    type: str
-  login_username: &login_username
-    description:
-      - User name in the credential, for V(username_password) and V(ssh_key).
-      - A new V(username_password) requires it; an empty string creates a credential without a user name.
-    type: str
-  login_password: &login_password
-    description: Password in the credential, for V(username_password) and V(certificate).
-    type: str
-  secret: &secret
-    description: Secret of a V(secret_text), or content of a V(secret_file).
-    type: str
-  src: &src
-    description: File with the content of a V(secret_file). It may be binary.
-    type: path
-  file_name: &file_name
-    description: Name of the V(secret_file) for builds. For a new credential, the default is the name of O(src), or O(id).
-    type: str
-  private_key: &private_key
-    description: Private key of an V(ssh_key).
-    type: str
-  passphrase: &passphrase
-    description: Passphrase of O(private_key). Without it, the key has none.
-    type: str
-  keystore: &keystore
-    description: PKCS#12 file of a V(certificate), in Base64.
-    type: str
-  config: &config
-    description: XML of the credential with all its secrets in clear, for V(xml).
-    type: str
-  update_secret: &update_secret
-    description:
-      - When the secret of an existing credential is written.
-      - The server never shows a secret. V(on_change) compares it with the record in the description, a salted digest, and with O(fingerprint).
-        Without a record, the secret is not written, the task warns, and RV(credential) is V(unknown).
-      - V(always) writes the secret and is always changed. V(on_create) never compares it.
-      - If any other field changes, the secret is sent as well, because the server would empty it.
-    type: str
-    choices: [on_change, always, on_create]
-    default: on_change
-  fingerprint: &fingerprint
-    description:
-      - Fingerprint of the credential when its secret was known to be right, as the task returned it in RV(credential).
-      - The server changes it with each write of a secret. If the server has another one, somebody else has written the credential, and
-        its secret counts as different. If the server has none, because no build has used the credential, the secret is V(unknown).
-      - After a write by the module, the next tasks warn with the new fingerprint.
-    type: str
-  state: &state
-    description: V(absent) deletes the credential.
-    type: str
-    choices: [present, absent]
-    default: present
   entries:
-    description: Manages many credentials with the options above.
+    description: Manages many credentials with the other options.
     type: list
     elements: dict
-    suboptions:
+    suboptions: &entry
       id:
         description: ID of the credential.
         type: str
         required: true
-      folder: *folder
-      domain: *domain
-      kind: *kind
-      scope: *scope
-      description: *description
-      login_username: *login_username
-      login_password: *login_password
-      secret: *secret
-      src: *src
-      file_name: *file_name
-      private_key: *private_key
-      passphrase: *passphrase
-      keystore: *keystore
-      config: *config
-      update_secret: *update_secret
-      fingerprint: *fingerprint
-      state: *state
+      folder:
+        description: Folder whose store has the credential. Without it, the store of the system.
+        type: str
+      domain:
+        description: Domain in the store. V(_) is the global one. A domain must exist.
+        type: str
+        default: _
+      kind:
+        description:
+          - Kind of the credential. Without it, the kind on the server, and V(username_password) for a new credential.
+          - V(xml) uses the complete XML in O(config), for the classes of other plugins.
+          - A credential does not change its kind.
+        type: str
+        choices: [username_password, secret_text, secret_file, ssh_key, certificate, xml]
+      scope:
+        description: V(system) hides the credential from jobs. Without it, a new credential is V(global).
+        type: str
+        choices: [global, system]
+      description:
+        description: Description. The module adds a short record of the secret to it, which it removes again when it shows the description.
+        type: str
+      login_username:
+        description:
+          - User name in the credential, for V(username_password) and V(ssh_key).
+          - A new V(username_password) requires it; an empty string creates a credential without a user name.
+        type: str
+      login_password:
+        description: Password in the credential, for V(username_password) and V(certificate).
+        type: str
+      secret:
+        description: Secret of a V(secret_text), or content of a V(secret_file).
+        type: str
+      src:
+        description: File with the content of a V(secret_file). It may be binary.
+        type: path
+      file_name:
+        description: Name of the V(secret_file) for builds. For a new credential, the default is the name of O(src), or O(id).
+        type: str
+      private_key:
+        description: Private key of an V(ssh_key).
+        type: str
+      passphrase:
+        description: Passphrase of O(private_key). Without it, the key has none.
+        type: str
+      keystore:
+        description: PKCS#12 file of a V(certificate), in Base64.
+        type: str
+      config:
+        description: XML of the credential with all its secrets in clear, for V(xml).
+        type: str
+      update_secret:
+        description:
+          - When the secret of an existing credential is written.
+          - The server never shows a secret. V(on_change) compares it with the record in the description, a salted digest, and with O(fingerprint).
+            Without a record, the secret is not written, the task warns, and RV(credential) is V(unknown).
+          - V(always) writes the secret and is always changed. V(on_create) never compares it.
+          - If any other field changes, the secret is sent as well, because the server would empty it.
+        type: str
+        choices: [on_change, always, on_create]
+        default: on_change
+      fingerprint:
+        description:
+          - Fingerprint of the credential when its secret was known to be right, as the task returned it in RV(credential).
+          - The server changes it with each write of a secret. If the server has another one, somebody else has written the credential, and
+            its secret counts as different. If the server has none, because no build has used the credential, the secret is V(unknown).
+          - After a write by the module, the next tasks warn with the new fingerprint.
+        type: str
+      state:
+        description: V(absent) deletes the credential.
+        type: str
+        choices: [present, absent]
+        default: present
+  id:
+    description: ID of the credential.
+    type: str
+  <<: *entry
 notes:
   - A person who may see a credential may see its description, with the digest of the secret. The digest is salted and slow to compute, but a short
     or common password can be guessed from it. Use generated secrets.

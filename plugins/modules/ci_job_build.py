@@ -18,7 +18,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.ci
 attributes:
   idempotent:
     support: partial

@@ -16,78 +16,66 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.ci
 options:
-  name:
-    description: Name of the node. V((built-in\)), V(built-in) and V(master) name the built-in node.
-    type: str
-  description: &description
-    description: Description.
-    type: str
-  executors: &executors
-    description: Number of builds that run at the same time. V(1) for a new node.
-    type: int
-  remote_root: &remote_root
-    description: Folder of the server on the node. Needed for a new node without O(config) or O(src).
-    type: str
-  labels: &labels
-    description: All labels of the node.
-    type: list
-    elements: str
-  mode: &mode
-    description: V(exclusive) runs only jobs that name the node or its labels.
-    type: str
-    choices: [normal, exclusive]
-  config: &config
-    description: Complete configuration as XML, for settings without an option, such as the launcher. It can only be combined with
-      O(offline) and O(offline_reason).
-    type: str
-  src: &src
-    description: File with the configuration, instead of O(config). C(ci_export) writes such files.
-    type: path
-  offline: &offline
-    description:
-      - Whether the node is offline by hand. Running builds continue. If this option is not set, the state of the node is kept, also if the
-        server would bring it online.
-      - A node that is merely not connected is not offline in this sense.
-    type: bool
-  offline_reason: &offline_reason
-    description: Reason that users see. Goes with O(offline=true).
-    type: str
-  force: &force
-    description: Whether O(state=absent) deletes a node that runs builds, which ends them.
-    type: bool
-    default: false
-  wait_timeout: &wait_timeout
-    description: Seconds that O(state=absent) waits until the node is idle.
-    type: float
-    default: 300
-  state: &state
-    description: V(absent) deletes the node.
-    type: str
-    choices: [present, absent]
-    default: present
   entries:
-    description: Manages many objects with the options above.
+    description: Manages many objects with the other options.
     type: list
     elements: dict
-    suboptions:
+    suboptions: &entry
       name:
         description: Name of the node. V((built-in\)), V(built-in) and V(master) name the built-in node.
         type: str
         required: true
-      description: *description
-      executors: *executors
-      remote_root: *remote_root
-      labels: *labels
-      mode: *mode
-      config: *config
-      src: *src
-      offline: *offline
-      offline_reason: *offline_reason
-      force: *force
-      wait_timeout: *wait_timeout
-      state: *state
+      description:
+        description: Description.
+        type: str
+      executors:
+        description: Number of builds that run at the same time. V(1) for a new node.
+        type: int
+      remote_root:
+        description: Folder of the server on the node. Needed for a new node without O(config) or O(src).
+        type: str
+      labels:
+        description: All labels of the node.
+        type: list
+        elements: str
+      mode:
+        description: V(exclusive) runs only jobs that name the node or its labels.
+        type: str
+        choices: [normal, exclusive]
+      config:
+        description: Complete configuration as XML, for settings without an option, such as the launcher. It can only be combined with
+          O(offline) and O(offline_reason).
+        type: str
+      src:
+        description: File with the configuration, instead of O(config). C(ci_export) writes such files.
+        type: path
+      offline:
+        description:
+          - Whether the node is offline by hand. Running builds continue. If this option is not set, the state of the node is kept, also if the
+            server would bring it online.
+          - A node that is merely not connected is not offline in this sense.
+        type: bool
+      offline_reason:
+        description: Reason that users see. Goes with O(offline=true).
+        type: str
+      force:
+        description: Whether O(state=absent) deletes a node that runs builds, which ends them.
+        type: bool
+        default: false
+      wait_timeout:
+        description: Seconds that O(state=absent) waits until the node is idle.
+        type: float
+        default: 300
+      state:
+        description: V(absent) deletes the node.
+        type: str
+        choices: [present, absent]
+        default: present
+  name:
+    description: Name of the node. V((built-in\)), V(built-in) and V(master) name the built-in node.
+    type: str
+  <<: *entry
 seealso:
   - module: delivery.toolchain.ci_restart
   - module: delivery.toolchain.ci_job

@@ -19,7 +19,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.ci
 options:
   plugins:
     description: Plugins to manage. Set exactly one of O(plugins) and O(lock_file).

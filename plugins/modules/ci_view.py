@@ -16,53 +16,46 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.ci
 options:
-  name:
-    description: Name of the view.
-    type: str
-  folder: &folder
-    description: Folder with the view. Without it, a view of the server.
-    type: str
-  jobs: &jobs
-    description: All jobs that the view lists by name, relative to the folder. The order has no meaning.
-    type: list
-    elements: str
-  regex: &regex
-    description: Regular expression for names of further jobs. An empty string removes it.
-    type: str
-  description: &description
-    description: Description. An empty string removes it.
-    type: str
-  config: &config
-    description:
-      - Whole configuration as XML, for columns, filters and other kinds of views.
-      - C(columns), C(properties), and inner views of a nested view that it does not name, are not compared, and stay.
-    type: str
-  src: &src
-    description: File with the configuration, instead of O(config). C(ci_export) writes such files.
-    type: path
-  state: &state
-    description: V(absent) deletes the view.
-    type: str
-    choices: [present, absent]
-    default: present
   entries:
-    description: Manages many objects with the options above.
+    description: Manages many objects with the other options.
     type: list
     elements: dict
-    suboptions:
+    suboptions: &entry
       name:
         description: Name of the view.
         type: str
         required: true
-      folder: *folder
-      jobs: *jobs
-      regex: *regex
-      description: *description
-      config: *config
-      src: *src
-      state: *state
+      folder:
+        description: Folder with the view. Without it, a view of the server.
+        type: str
+      jobs:
+        description: All jobs that the view lists by name, relative to the folder. The order has no meaning.
+        type: list
+        elements: str
+      regex:
+        description: Regular expression for names of further jobs. An empty string removes it.
+        type: str
+      description:
+        description: Description. An empty string removes it.
+        type: str
+      config:
+        description:
+          - Whole configuration as XML, for columns, filters and other kinds of views.
+          - C(columns), C(properties), and inner views of a nested view that it does not name, are not compared, and stay.
+        type: str
+      src:
+        description: File with the configuration, instead of O(config). C(ci_export) writes such files.
+        type: path
+      state:
+        description: V(absent) deletes the view.
+        type: str
+        choices: [present, absent]
+        default: present
+  name:
+    description: Name of the view.
+    type: str
+  <<: *entry
 seealso:
   - module: delivery.toolchain.ci_job
 """

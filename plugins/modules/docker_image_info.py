@@ -18,7 +18,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes.info
-  - delivery.toolchain.attributes.repo
   - delivery.toolchain.docker_images
 options:
   repo:
@@ -67,13 +66,11 @@ images:
     name:
       description: Name of the image.
       type: str
-      returned: success
       sample: delivery/agent
     tags:
       description: Tags of the image. V(null) if the server lists the image but not its tags, which adds a warning.
       type: list
       elements: str
-      returned: success
       sample: [1.0.0, stable]
 http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}

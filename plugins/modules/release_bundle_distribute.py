@@ -20,23 +20,9 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
+  - delivery.toolchain.release_bundle
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.repo
 options:
-  name:
-    description: Name of the release bundle. At most 128 letters, digits, C(_), C(.) and C(-).
-    type: str
-    required: true
-  version:
-    description: Version of the release bundle. At most 32 letters, digits, C(_), C(.) and C(-).
-    type: str
-    required: true
-  project:
-    description: Key of the project (JFrog Projects) that has the release bundle.
-    type: str
-  repository_key:
-    description: Repository of the release bundle. The default is V(release-bundles-v2), in a project V(KEY-release-bundles-v2).
-    type: str
   rules:
     description: Sites to distribute to. A site must match all parts of a rule. The default are all sites.
     type: list
@@ -76,21 +62,6 @@ options:
     type: str
     choices: [present, absent]
     default: present
-  wait:
-    description: Whether to wait until the server has finished.
-    type: bool
-    default: true
-  wait_timeout:
-    description: Maximum wait in seconds.
-    type: float
-    default: 600
-  poll_interval:
-    description: Maximum pause in seconds between two status requests.
-    type: float
-    default: 5
-notes:
-  - The server needs Release Lifecycle (Artifactory 7.63.2 or newer, Pro or higher), which is next to the repository manager. See
-    O(platform_url).
 seealso:
   - module: delivery.toolchain.release_bundle
   - module: delivery.toolchain.release_bundle_info

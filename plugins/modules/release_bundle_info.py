@@ -15,8 +15,8 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
+  - delivery.toolchain.release_bundle.info
   - delivery.toolchain.attributes.info
-  - delivery.toolchain.attributes.repo
 options:
   name:
     description: Name of the release bundle. By default, the newest version of each release bundle is returned.
@@ -24,15 +24,6 @@ options:
   version:
     description: Version of the release bundle. By default, all versions are returned. Requires O(name).
     type: str
-  project:
-    description: Key of the project (JFrog Projects) that has the release bundle.
-    type: str
-  repository_key:
-    description: Repository of the release bundle. The default is V(release-bundles-v2), in a project V(KEY-release-bundles-v2).
-    type: str
-notes:
-  - The server needs Release Lifecycle (Artifactory 7.63.2 or newer, Pro or higher), which is next to the repository manager. See
-    O(platform_url).
 seealso:
   - module: delivery.toolchain.release_bundle
   - module: delivery.toolchain.release_bundle_promote

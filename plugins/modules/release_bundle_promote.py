@@ -18,17 +18,9 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
+  - delivery.toolchain.release_bundle
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.repo
 options:
-  name:
-    description: Name of the release bundle. At most 128 letters, digits, C(_), C(.) and C(-).
-    type: str
-    required: true
-  version:
-    description: Version of the release bundle. At most 32 letters, digits, C(_), C(.) and C(-).
-    type: str
-    required: true
   environment:
     description: Name of the environment. An environment of a project begins with the key of the project.
     type: str
@@ -46,27 +38,9 @@ options:
     type: str
     choices: [copy, move]
     default: copy
-  project:
-    description: Key of the project (JFrog Projects) that has the release bundle.
-    type: str
-  repository_key:
-    description: Repository of the release bundle. The default is V(release-bundles-v2), in a project V(KEY-release-bundles-v2).
-    type: str
   signing_key:
     description: Name of the key pair that signs. The default is the key of the platform.
     type: str
-  wait:
-    description: Whether to wait until the server has finished.
-    type: bool
-    default: true
-  wait_timeout:
-    description: Maximum wait in seconds.
-    type: float
-    default: 600
-  poll_interval:
-    description: Maximum pause in seconds between two status requests.
-    type: float
-    default: 5
   soak:
     description:
       - Promote only what has been in another stage for a while. Otherwise the task fails with the kind V(waiting), and promotes nothing.
@@ -88,9 +62,6 @@ options:
         description: Only decide, and promote nothing. Use it in a task before the first write of a release.
         type: bool
         default: false
-notes:
-  - The server needs Release Lifecycle (Artifactory 7.63.2 or newer, Pro or higher), which is next to the repository manager. See
-    O(platform_url).
 seealso:
   - module: delivery.toolchain.release_bundle
   - module: delivery.toolchain.release_bundle_info

@@ -22,7 +22,6 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.export
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.repo
 options:
   repositories:
     description: Whether to export the repositories.
@@ -68,11 +67,9 @@ files:
     path:
       description: The path of the file.
       type: str
-      returned: always
     action:
       description: V(created), V(updated), V(deleted) or V(unchanged).
       type: str
-      returned: always
   sample: [{path: repo.yml, action: created}]
 exported:
   description: Number of objects per list in the file of the service.
@@ -88,15 +85,12 @@ left_out:
     kind:
       description: Kind of the object.
       type: str
-      returned: always
     name:
       description: The name of the object.
       type: str
-      returned: always
     reason:
       description: Reason why the object was not exported.
       type: str
-      returned: always
 not_exported:
   description: What this module never exports, a sentence for each kind of data.
   returned: success

@@ -19,57 +19,50 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.repo
 options:
-  name:
-    description: Name of the group. Either O(name) or O(entries) is required.
-    type: str
-  description: &description
-    description: Description of the group. An empty string removes it.
-    type: str
-  external_id: &external_id
-    description: Id of the group in an external directory. An empty string removes it.
-    type: str
-  auto_join: &auto_join
-    description: Whether every new user becomes a member. Not possible together with O(admin_privileges).
-    type: bool
-  admin_privileges: &admin_privileges
-    description: Whether the members are administrators. Not possible together with O(auto_join).
-    type: bool
-  members: &members
-    description:
-      - Names of users, see O(members_mode). An empty list removes all members.
-      - A new member that does not exist is C(not_found), in check mode too.
-    type: list
-    elements: str
-  members_mode: &members_mode
-    description: Whether O(members) is the complete list, or only adds or removes members.
-    type: str
-    choices: [exact, add, remove]
-    default: exact
-  state: &state
-    description: Whether the group should exist.
-    type: str
-    choices: [present, absent]
-    default: present
   entries:
     description:
-      - Many groups, each with the options above. A group that fails does not stop the others.
+      - Many groups, each with the other options. A group that fails does not stop the others.
       - The task returns RV(results) instead of RV(group).
     type: list
     elements: dict
-    suboptions:
+    suboptions: &entry
       name:
         description: Name of the group.
         type: str
         required: true
-      description: *description
-      external_id: *external_id
-      auto_join: *auto_join
-      admin_privileges: *admin_privileges
-      members: *members
-      members_mode: *members_mode
-      state: *state
+      description:
+        description: Description of the group. An empty string removes it.
+        type: str
+      external_id:
+        description: Id of the group in an external directory. An empty string removes it.
+        type: str
+      auto_join:
+        description: Whether every new user becomes a member. Not possible together with O(admin_privileges).
+        type: bool
+      admin_privileges:
+        description: Whether the members are administrators. Not possible together with O(auto_join).
+        type: bool
+      members:
+        description:
+          - Names of users, see O(members_mode). An empty list removes all members.
+          - A new member that does not exist is C(not_found), in check mode too.
+        type: list
+        elements: str
+      members_mode:
+        description: Whether O(members) is the complete list, or only adds or removes members.
+        type: str
+        choices: [exact, add, remove]
+        default: exact
+      state:
+        description: Whether the group should exist.
+        type: str
+        choices: [present, absent]
+        default: present
+  name:
+    description: Name of the group. Either O(name) or O(entries) is required.
+    type: str
+  <<: *entry
 seealso:
   - module: delivery.toolchain.repo_user
   - module: delivery.toolchain.repo_permission
@@ -106,7 +99,6 @@ group:
     name:
       description: Name of the group.
       type: str
-      returned: always
     description:
       description: Description of the group.
       type: str

@@ -14,7 +14,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes.info
-  - delivery.toolchain.attributes.repo
 options:
   repo:
     description:

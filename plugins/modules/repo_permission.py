@@ -21,78 +21,75 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.repo
 options:
-  name:
-    description: Name of the permission. Either O(name) or O(entries) is required.
-    type: str
-  resources: &resources
-    description:
-      - What is permitted to whom, by type.
-      - Actions are C(read), C(write), C(annotate), C(delete), C(manage), C(scan) and C(execute).
-    type: dict
-    suboptions:
-      artifact:
-        description: Permissions for the content of repositories.
-        type: dict
-        suboptions: &artifact
-          targets:
-            description: Repositories of the resource, or a special target such as V(ANY LOCAL), V(ANY REMOTE) or V(ANY DISTRIBUTION).
-            type: list
-            elements: dict
-            suboptions:
-              repo:
-                description: Key of a repository, or a special target.
-                type: str
-                required: true
-              includes:
-                description: Patterns of paths. The default is all paths.
-                type: list
-                elements: str
-              excludes:
-                description: Patterns of paths that are excluded.
-                type: list
-                elements: str
-          users:
-            description: Names of users, each with a list of actions.
-            type: dict
-          groups:
-            description: Names of groups, each with a list of actions.
-            type: dict
-      build:
-        description: Permissions for build records. The target is C(artifactory-build-info), with patterns such as C(app/**).
-        type: dict
-        suboptions: *artifact
-      release_bundle:
-        description: Permissions for release bundles. Needs an edition that has them.
-        type: dict
-        suboptions: *artifact
-  mode: &mode
-    description:
-      - V(exact) replaces the targets, users and groups that are listed.
-      - V(add) adds targets and actions. V(remove) removes only the listed targets and actions.
-    type: str
-    choices: [exact, add, remove]
-    default: exact
-  state: &state
-    description: Whether the permission should exist.
-    type: str
-    choices: [present, absent]
-    default: present
   entries:
     description:
-      - Many permissions, each with the options above. A permission that fails does not stop the others.
+      - Many permissions, each with the other options. A permission that fails does not stop the others.
       - The task returns RV(results) instead of RV(permission).
     type: list
     elements: dict
-    suboptions:
+    suboptions: &entry
       name:
         description: Name of the permission.
         type: str
         required: true
-      resources: *resources
-      mode: *mode
-      state: *state
+      resources:
+        description:
+          - What is permitted to whom, by type.
+          - Actions are C(read), C(write), C(annotate), C(delete), C(manage), C(scan) and C(execute).
+        type: dict
+        suboptions:
+          artifact:
+            description: Permissions for the content of repositories.
+            type: dict
+            suboptions: &artifact
+              targets:
+                description: Repositories of the resource, or a special target such as V(ANY LOCAL), V(ANY REMOTE) or V(ANY DISTRIBUTION).
+                type: list
+                elements: dict
+                suboptions:
+                  repo:
+                    description: Key of a repository, or a special target.
+                    type: str
+                    required: true
+                  includes:
+                    description: Patterns of paths. The default is all paths.
+                    type: list
+                    elements: str
+                  excludes:
+                    description: Patterns of paths that are excluded.
+                    type: list
+                    elements: str
+              users:
+                description: Names of users, each with a list of actions.
+                type: dict
+              groups:
+                description: Names of groups, each with a list of actions.
+                type: dict
+          build:
+            description: Permissions for build records. The target is C(artifactory-build-info), with patterns such as C(app/**).
+            type: dict
+            suboptions: *artifact
+          release_bundle:
+            description: Permissions for release bundles. Needs an edition that has them.
+            type: dict
+            suboptions: *artifact
+      mode:
+        description:
+          - V(exact) replaces the targets, users and groups that are listed.
+          - V(add) adds targets and actions. V(remove) removes only the listed targets and actions.
+        type: str
+        choices: [exact, add, remove]
+        default: exact
+      state:
+        description: Whether the permission should exist.
+        type: str
+        choices: [present, absent]
+        default: present
+  name:
+    description: Name of the permission. Either O(name) or O(entries) is required.
+    type: str
+  <<: *entry
 seealso:
   - module: delivery.toolchain.repo_group
   - module: delivery.toolchain.repo_user
@@ -136,11 +133,9 @@ permission:
     name:
       description: Name of the permission.
       type: str
-      returned: always
     resources:
       description: Its resources, in the form of O(resources).
       type: dict
-      returned: always
   sample:
     name: releases
     resources:

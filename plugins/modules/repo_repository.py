@@ -17,130 +17,111 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.repo
 attributes:
   idempotent:
     support: partial
     details: The server does not show passwords. With O(update_password=always), every run writes the password.
 options:
-  key:
-    description: Key of the repository. Give either it or O(entries).
-    type: str
-  rclass: &rclass
-    description: Class of the repository. Required to create it. A class that differs from that of an existing repository is a conflict.
-    type: str
-    choices: [local, remote, virtual, federated]
-  package_type: &package_type
-    description:
-      - Package type as the server names it, such as V(maven) or V(docker).
-      - Required to create it. A type that differs from that of an existing repository is a conflict.
-    type: str
-  description: &description
-    description: Description. An empty string removes it.
-    type: str
-  notes: &notes
-    description: Internal notes. An empty string removes them.
-    type: str
-  includes: &includes
-    description: Patterns of the paths that the repository accepts. An empty list accepts all.
-    type: list
-    elements: str
-  excludes: &excludes
-    description: Patterns of the paths that the repository rejects. An empty list rejects none.
-    type: list
-    elements: str
-  layout: &layout
-    description: Name of the layout.
-    type: str
-  project: &project
-    description: Key of the project that the repository belongs to. An existing repository is assigned to it, an empty string releases it.
-    type: str
-  environments: &environments
-    description: Environments of the repository. They need a project. An empty list removes all.
-    type: list
-    elements: str
-  remote_url: &remote_url
-    description: Address of the server behind a remote repository. Needed to create one.
-    type: str
-  remote_username: &remote_username
-    description: User for the server behind a remote repository. An empty string removes it.
-    type: str
-  remote_password: &remote_password
-    description: Password for the server behind a remote repository. Servers return it encrypted, so it cannot be compared.
-    type: str
-  update_password: &update_password
-    description: V(on_create) sends the password to a new repository only. V(always) sends it every time, and is always a change.
-    type: str
-    choices: [on_create, always]
-    default: on_create
-  repositories: &repositories
-    description: Members of a virtual repository, in the order of their resolution. Others are removed.
-    type: list
-    elements: str
-  default_deployment_repo: &default_deployment_repo
-    description: Member of a virtual repository that receives deployments. An empty string removes it.
-    type: str
-  members: &members
-    description: Members of a federated repository. Others are removed.
-    type: list
-    elements: dict
-    suboptions:
-      url:
-        description: Address of the member, with its key.
-        type: str
-        required: true
-      enabled:
-        description: Whether the member is enabled.
-        type: bool
-        default: true
-  settings: &settings
-    description:
-      - Further fields by the names of the server, such as C(xrayIndex) or C(maxUniqueTags).
-      - Only these are compared and sent.
-      - The types of the usual ones are checked.
-      - A field that the server does not keep fails the task.
-    type: dict
-  state: &state
-    description: V(present) creates or updates the repository, V(absent) deletes it with its content.
-    type: str
-    choices: [present, absent]
-    default: present
-  force: &force
-    description:
-      - Whether to delete a repository that holds files.
-      - "The files are lost: they do not go to the trash."
-    type: bool
-    default: false
   entries:
     description:
       - Many repositories in one task. They are compared with as few requests as possible, and created in batches if the server has these.
       - A repository that fails does not stop the others.
     type: list
     elements: dict
-    suboptions:
+    suboptions: &entry
       key:
         description: Key of the repository.
         type: str
         required: true
-      rclass: *rclass
-      package_type: *package_type
-      description: *description
-      notes: *notes
-      includes: *includes
-      excludes: *excludes
-      layout: *layout
-      project: *project
-      environments: *environments
-      remote_url: *remote_url
-      remote_username: *remote_username
-      remote_password: *remote_password
-      update_password: *update_password
-      repositories: *repositories
-      default_deployment_repo: *default_deployment_repo
-      members: *members
-      settings: *settings
-      state: *state
-      force: *force
+      rclass:
+        description: Class of the repository. Required to create it. A class that differs from that of an existing repository is a conflict.
+        type: str
+        choices: [local, remote, virtual, federated]
+      package_type:
+        description:
+          - Package type as the server names it, such as V(maven) or V(docker).
+          - Required to create it. A type that differs from that of an existing repository is a conflict.
+        type: str
+      description:
+        description: Description. An empty string removes it.
+        type: str
+      notes:
+        description: Internal notes. An empty string removes them.
+        type: str
+      includes:
+        description: Patterns of the paths that the repository accepts. An empty list accepts all.
+        type: list
+        elements: str
+      excludes:
+        description: Patterns of the paths that the repository rejects. An empty list rejects none.
+        type: list
+        elements: str
+      layout:
+        description: Name of the layout.
+        type: str
+      project:
+        description: Key of the project that the repository belongs to. An existing repository is assigned to it, an empty string releases it.
+        type: str
+      environments:
+        description: Environments of the repository. They need a project. An empty list removes all.
+        type: list
+        elements: str
+      remote_url:
+        description: Address of the server behind a remote repository. Needed to create one.
+        type: str
+      remote_username:
+        description: User for the server behind a remote repository. An empty string removes it.
+        type: str
+      remote_password:
+        description: Password for the server behind a remote repository. Servers return it encrypted, so it cannot be compared.
+        type: str
+      update_password:
+        description: V(on_create) sends the password to a new repository only. V(always) sends it every time, and is always a change.
+        type: str
+        choices: [on_create, always]
+        default: on_create
+      repositories:
+        description: Members of a virtual repository, in the order of their resolution. Others are removed.
+        type: list
+        elements: str
+      default_deployment_repo:
+        description: Member of a virtual repository that receives deployments. An empty string removes it.
+        type: str
+      members:
+        description: Members of a federated repository. Others are removed.
+        type: list
+        elements: dict
+        suboptions:
+          url:
+            description: Address of the member, with its key.
+            type: str
+            required: true
+          enabled:
+            description: Whether the member is enabled.
+            type: bool
+            default: true
+      settings:
+        description:
+          - Further fields by the names of the server, such as C(xrayIndex) or C(maxUniqueTags).
+          - Only these are compared and sent.
+          - The types of the usual ones are checked.
+          - A field that the server does not keep fails the task.
+        type: dict
+      state:
+        description: V(present) creates or updates the repository, V(absent) deletes it with its content.
+        type: str
+        choices: [present, absent]
+        default: present
+      force:
+        description:
+          - Whether to delete a repository that holds files.
+          - "The files are lost: they do not go to the trash."
+        type: bool
+        default: false
+  key:
+    description: Key of the repository. Give either it or O(entries).
+    type: str
+  <<: *entry
 seealso:
   - module: delivery.toolchain.repo_info
   - module: delivery.toolchain.repo_export

@@ -22,7 +22,6 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.token
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.repo
 options:
   token_username:
     description:
@@ -86,19 +85,15 @@ token:
     id:
       description: Id of the token.
       type: str
-      returned: always
     name:
       description: Its name.
       type: str
-      returned: always
     created:
       description: Time of its creation.
       type: str
-      returned: always
     expires:
       description: Time at which it expires, or null.
       type: str
-      returned: always
     value:
       description: The secret.
       type: str

@@ -18,83 +18,72 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.repo
 attributes:
   idempotent:
     support: partial
     details: The server does not show passwords. With O(update_password=always), every run writes the password.
 options:
-  name:
-    description: Name of the user. The server writes it in lower case. Either O(name) or O(entries) is required.
-    type: str
-  email: &email
-    description: Email address. Required for a new user.
-    type: str
-  user_password: &user_password
-    description:
-      - Password of the user, see O(update_password). O(password) is the login of the task. A new user needs one, unless
-        O(internal_password_disabled=true).
-    type: str
-  update_password: &update_password
-    description:
-      - Whether the password is sent for new users only, or in every task. The server shows no passwords, so V(always) is always a change.
-    type: str
-    choices: [on_create, always]
-    default: on_create
-  admin: &admin
-    description: Whether the user is an administrator.
-    type: bool
-  profile_updatable: &profile_updatable
-    description: Whether the user may change the own profile.
-    type: bool
-  disable_ui_access: &disable_ui_access
-    description: Whether the user may not use the web interface. Excludes O(admin) and O(profile_updatable).
-    type: bool
-  internal_password_disabled: &internal_password_disabled
-    description: Whether the user can only log in by an external service.
-    type: bool
-  groups: &groups
-    description: Names of the groups, see O(groups_mode). An unknown group is C(not_found), in check mode too.
-    type: list
-    elements: str
-  groups_mode: &groups_mode
-    description:
-      - Whether O(groups) is the complete list, or only adds or removes groups. V(exact) also removes groups that every new user joins.
-    type: str
-    choices: [exact, add, remove]
-    default: exact
-  force: &force
-    description:
-      - Whether to allow deleting the account of the task or a built-in account, or taking away its login or its administration.
-    type: bool
-    default: false
-  state: &state
-    description: Whether the user should exist.
-    type: str
-    choices: [present, absent]
-    default: present
   entries:
     description:
-      - Many users, each with the options above. A user that fails does not stop the others.
+      - Many users, each with the other options. A user that fails does not stop the others.
       - The task returns RV(results) instead of RV(user).
     type: list
     elements: dict
-    suboptions:
+    suboptions: &entry
       name:
         description: Name of the user. The server writes it in lower case. Either O(name) or O(entries) is required.
         type: str
         required: true
-      email: *email
-      user_password: *user_password
-      update_password: *update_password
-      admin: *admin
-      profile_updatable: *profile_updatable
-      disable_ui_access: *disable_ui_access
-      internal_password_disabled: *internal_password_disabled
-      groups: *groups
-      groups_mode: *groups_mode
-      force: *force
-      state: *state
+      email:
+        description: Email address. Required for a new user.
+        type: str
+      user_password:
+        description:
+          - Password of the user, see O(update_password). O(password) is the login of the task. A new user needs one, unless
+            O(internal_password_disabled=true).
+        type: str
+      update_password:
+        description:
+          - Whether the password is sent for new users only, or in every task. The server shows no passwords, so V(always) is always a change.
+        type: str
+        choices: [on_create, always]
+        default: on_create
+      admin:
+        description: Whether the user is an administrator.
+        type: bool
+      profile_updatable:
+        description: Whether the user may change the own profile.
+        type: bool
+      disable_ui_access:
+        description: Whether the user may not use the web interface. Excludes O(admin) and O(profile_updatable).
+        type: bool
+      internal_password_disabled:
+        description: Whether the user can only log in by an external service.
+        type: bool
+      groups:
+        description: Names of the groups, see O(groups_mode). An unknown group is C(not_found), in check mode too.
+        type: list
+        elements: str
+      groups_mode:
+        description:
+          - Whether O(groups) is the complete list, or only adds or removes groups. V(exact) also removes groups that every new user joins.
+        type: str
+        choices: [exact, add, remove]
+        default: exact
+      force:
+        description:
+          - Whether to allow deleting the account of the task or a built-in account, or taking away its login or its administration.
+        type: bool
+        default: false
+      state:
+        description: Whether the user should exist.
+        type: str
+        choices: [present, absent]
+        default: present
+  name:
+    description: Name of the user. The server writes it in lower case. Either O(name) or O(entries) is required.
+    type: str
+  <<: *entry
 seealso:
   - module: delivery.toolchain.repo_group
   - module: delivery.toolchain.repo_permission
@@ -134,7 +123,6 @@ user:
     name:
       description: Name of the user.
       type: str
-      returned: always
     email:
       description: Email address.
       type: str

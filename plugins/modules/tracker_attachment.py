@@ -26,7 +26,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.tracker
 options:
   issue:
     description: Key or ID of the issue.

@@ -17,55 +17,15 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.tracker
 options:
-  project:
-    description: Key of the project. Needed without O(entries).
-    type: str
-  name:
-    description: Name of the component.
-    type: str
-  new_name: &new_name
-    description:
-      - New name of the component. If only the new name exists, the component is already renamed. If neither name exists, the component is
-        created with the new name. If both exist, the task fails.
-    type: str
-  description: &description
-    description: Description of the component. An empty string removes it.
-    type: str
-  lead: &lead
-    description:
-      - Account that leads the component. On Jira Cloud an account ID, a display name or an email address. An empty string removes the lead.
-    type: str
-  assignee_type: &assignee_type
-    description: Account that new issues with the component are assigned to by default.
-    type: str
-    choices: [project_default, component_lead, project_lead, unassigned]
-  archived: &archived
-    description: Whether the component is archived. The task fails on a server that cannot archive components.
-    type: bool
-  move_issues_to: &move_issues_to
-    description: Name of the component that the issues get with O(state=absent).
-    type: str
-  force: &force
-    description:
-      - Whether O(state=absent) also deletes a component that is set on issues. It is then removed from the issues.
-      - Not needed with O(move_issues_to).
-    type: bool
-    default: false
-  state: &state
-    description: V(absent) deletes the component.
-    type: str
-    choices: [present, absent]
-    default: present
   entries:
     description:
-      - Manages many components with the options above, in this order. All components of a project are compared with a single request.
+      - Manages many components with the other options, in this order. All components of a project are compared with a single request.
       - An entry can give a component a name that an earlier entry frees, because it deletes or renames a component. If the component with that name was
         renamed in an earlier run, the task does not delete or rename it again. Two entries must not give the same name.
     type: list
     elements: dict
-    suboptions:
+    suboptions: &entry
       project:
         description: Key of the project.
         type: str
@@ -74,14 +34,46 @@ options:
         description: Name of the component.
         type: str
         required: true
-      new_name: *new_name
-      description: *description
-      lead: *lead
-      assignee_type: *assignee_type
-      archived: *archived
-      move_issues_to: *move_issues_to
-      force: *force
-      state: *state
+      new_name:
+        description:
+          - New name of the component. If only the new name exists, the component is already renamed. If neither name exists, the component is
+            created with the new name. If both exist, the task fails.
+        type: str
+      description:
+        description: Description of the component. An empty string removes it.
+        type: str
+      lead:
+        description:
+          - Account that leads the component. On Jira Cloud an account ID, a display name or an email address. An empty string removes the lead.
+        type: str
+      assignee_type:
+        description: Account that new issues with the component are assigned to by default.
+        type: str
+        choices: [project_default, component_lead, project_lead, unassigned]
+      archived:
+        description: Whether the component is archived. The task fails on a server that cannot archive components.
+        type: bool
+      move_issues_to:
+        description: Name of the component that the issues get with O(state=absent).
+        type: str
+      force:
+        description:
+          - Whether O(state=absent) also deletes a component that is set on issues. It is then removed from the issues.
+          - Not needed with O(move_issues_to).
+        type: bool
+        default: false
+      state:
+        description: V(absent) deletes the component.
+        type: str
+        choices: [present, absent]
+        default: present
+  project:
+    description: Key of the project. Needed without O(entries).
+    type: str
+  name:
+    description: Name of the component.
+    type: str
+  <<: *entry
 seealso:
   - module: delivery.toolchain.tracker_version
   - module: delivery.toolchain.tracker_project_role

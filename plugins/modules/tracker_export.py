@@ -22,7 +22,6 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
   - delivery.toolchain.export
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.tracker
 options:
   projects:
     description: Keys of projects. By default, all projects that are visible to the account.
@@ -55,11 +54,9 @@ files:
     path:
       description: The path of the file.
       type: str
-      returned: always
     action:
       description: V(created), V(updated), V(deleted) or V(unchanged).
       type: str
-      returned: always
   sample: [{path: tracker.yml, action: created}]
 exported:
   description: Number of objects per list in the file of the service.
@@ -75,15 +72,12 @@ left_out:
     kind:
       description: Kind of the object.
       type: str
-      returned: always
     name:
       description: The name of the object.
       type: str
-      returned: always
     reason:
       description: Reason why the object was not exported.
       type: str
-      returned: always
     unread:
       description: V(true) if the account may not read the object, so the server may have more than the export.
       type: bool

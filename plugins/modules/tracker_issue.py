@@ -23,7 +23,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.tracker
 attributes:
   idempotent:
     support: partial

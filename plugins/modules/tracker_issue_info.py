@@ -18,7 +18,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
   - delivery.toolchain.attributes.info
-  - delivery.toolchain.attributes.tracker
 options:
   issue:
     description: Key or ID of an issue. Set either O(issue) or O(issues).

@@ -16,7 +16,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
   - delivery.toolchain.attributes.info
-  - delivery.toolchain.attributes.tracker
 options:
   project:
     description:

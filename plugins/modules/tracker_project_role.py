@@ -17,38 +17,12 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.tracker
 options:
-  project:
-    description: Key of the project. Needed without O(entries).
-    type: str
-  role:
-    description: Name of the role, such as V(Developers). Letter case is ignored.
-    type: str
-  users: &users
-    description:
-      - Names of users. On Jira Cloud account IDs, display names or email addresses.
-      - Without this option, users are not changed. An empty list removes all users with O(mode=exact).
-    type: list
-    elements: str
-  groups: &groups
-    description: Names of groups. Without this option, groups are not changed. An empty list removes all groups with O(mode=exact).
-    type: list
-    elements: str
-  mode: &mode
-    description: V(exact) sets the lists. V(add) only adds, V(remove) only removes.
-    type: str
-    choices: [exact, add, remove]
-    default: exact
-  force: &force
-    description: Whether the account of the task may lose the role of the administrators.
-    type: bool
-    default: false
   entries:
-    description: Manages many roles with the options above. If an entry fails, the others are still processed.
+    description: Manages many roles with the other options. If an entry fails, the others are still processed.
     type: list
     elements: dict
-    suboptions:
+    suboptions: &entry
       project:
         description: Key of the project.
         type: str
@@ -57,10 +31,32 @@ options:
         description: Name of the role, such as V(Developers). Letter case is ignored.
         type: str
         required: true
-      users: *users
-      groups: *groups
-      mode: *mode
-      force: *force
+      users:
+        description:
+          - Names of users. On Jira Cloud account IDs, display names or email addresses.
+          - Without this option, users are not changed. An empty list removes all users with O(mode=exact).
+        type: list
+        elements: str
+      groups:
+        description: Names of groups. Without this option, groups are not changed. An empty list removes all groups with O(mode=exact).
+        type: list
+        elements: str
+      mode:
+        description: V(exact) sets the lists. V(add) only adds, V(remove) only removes.
+        type: str
+        choices: [exact, add, remove]
+        default: exact
+      force:
+        description: Whether the account of the task may lose the role of the administrators.
+        type: bool
+        default: false
+  project:
+    description: Key of the project. Needed without O(entries).
+    type: str
+  role:
+    description: Name of the role, such as V(Developers). Letter case is ignored.
+    type: str
+  <<: *entry
 seealso:
   - module: delivery.toolchain.tracker_component
   - module: delivery.toolchain.tracker_project_info

@@ -18,7 +18,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
   - delivery.toolchain.attributes.info
-  - delivery.toolchain.attributes.tracker
 options:
   users:
     description: Names or keys of users, on Jira Cloud account IDs. Needed without O(emails).
@@ -53,17 +52,14 @@ users:
     user:
       description: The entry of O(users), or null.
       type: str
-      returned: always
     email:
       description: The entry of O(emails), or null.
       type: str
-      returned: always
     matches:
       description: Users as account (the name, on Jira Cloud the account ID), key, email (null if hidden), display_name and active. Empty
         if there is none.
       type: list
       elements: dict
-      returned: always
   sample: [{user: alice, email: null, matches: [{account: alice, key: JIRAUSER10100, email: alice@example.com, display_name: Alice, active: true}]}]
 http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}

@@ -17,60 +17,15 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.tracker
 options:
-  project:
-    description: Key of the project. Needed without O(entries).
-    type: str
-  name:
-    description: Name of the version.
-    type: str
-  new_name: &new_name
-    description:
-      - New name of the version. If only the new name exists, the version is already renamed. If neither name exists, the version is created
-        with the new name. If both exist, the task fails.
-    type: str
-  description: &description
-    description: Description of the version. An empty string removes it.
-    type: str
-  start_date: &start_date
-    description: Start date, such as V(2026-05-01). V(none) removes the date.
-    type: str
-  release_date: &release_date
-    description:
-      - Release date, such as V(2026-05-31). V(none) removes the date.
-      - If this task releases a version and neither this option nor the server has a date, the current day of the server is used.
-    type: str
-  state: &state
-    description:
-      - V(present) creates the version if it does not exist. It does not change whether the version is released or archived.
-      - V(released) and V(unreleased) also restore it from the archive. V(archived) does not change whether it is released.
-      - V(absent) deletes it.
-    type: str
-    choices: [present, released, unreleased, archived, absent]
-    default: present
-  unresolved: &unresolved
-    description:
-      - Handling of unresolved issues of the version if this task releases it.
-      - V(warn) adds a warning, V(ignore) does nothing. V(fail) fails before anything is changed, and names up to 20 issues.
-      - Any other value is the name of a version to which the issues are moved. It exists, or an earlier entry creates or renames it.
-    type: str
-    default: warn
-  move_to: &move_to
-    description: Name of the version to which the issues are moved with O(state=absent). By default, the deleted version is removed from the issues.
-    type: str
-  create: &create
-    description: Whether to create a version that does not exist. With V(false) the task fails instead, unless O(state=absent).
-    type: bool
-    default: true
   entries:
     description:
-      - Manages many versions with the options above, in this order. All versions of a project are compared with a single request.
+      - Manages many versions with the other options, in this order. All versions of a project are compared with a single request.
       - An entry can give a version a name that an earlier entry frees, because it deletes or renames a version. If the version with that name was
         renamed in an earlier run, the task does not delete or rename it again. Two entries must not give the same name.
     type: list
     elements: dict
-    suboptions:
+    suboptions: &entry
       project:
         description: Key of the project.
         type: str
@@ -79,14 +34,51 @@ options:
         description: Name of the version.
         type: str
         required: true
-      new_name: *new_name
-      description: *description
-      start_date: *start_date
-      release_date: *release_date
-      state: *state
-      unresolved: *unresolved
-      move_to: *move_to
-      create: *create
+      new_name:
+        description:
+          - New name of the version. If only the new name exists, the version is already renamed. If neither name exists, the version is created
+            with the new name. If both exist, the task fails.
+        type: str
+      description:
+        description: Description of the version. An empty string removes it.
+        type: str
+      start_date:
+        description: Start date, such as V(2026-05-01). V(none) removes the date.
+        type: str
+      release_date:
+        description:
+          - Release date, such as V(2026-05-31). V(none) removes the date.
+          - If this task releases a version and neither this option nor the server has a date, the current day of the server is used.
+        type: str
+      state:
+        description:
+          - V(present) creates the version if it does not exist. It does not change whether the version is released or archived.
+          - V(released) and V(unreleased) also restore it from the archive. V(archived) does not change whether it is released.
+          - V(absent) deletes it.
+        type: str
+        choices: [present, released, unreleased, archived, absent]
+        default: present
+      unresolved:
+        description:
+          - Handling of unresolved issues of the version if this task releases it.
+          - V(warn) adds a warning, V(ignore) does nothing. V(fail) fails before anything is changed, and names up to 20 issues.
+          - Any other value is the name of a version to which the issues are moved. It exists, or an earlier entry creates or renames it.
+        type: str
+        default: warn
+      move_to:
+        description: Name of the version to which the issues are moved with O(state=absent). By default, the deleted version is removed from the issues.
+        type: str
+      create:
+        description: Whether to create a version that does not exist. With V(false) the task fails instead, unless O(state=absent).
+        type: bool
+        default: true
+  project:
+    description: Key of the project. Needed without O(entries).
+    type: str
+  name:
+    description: Name of the version.
+    type: str
+  <<: *entry
 seealso:
   - module: delivery.toolchain.tracker_issue
   - module: delivery.toolchain.tracker_project_info

@@ -29,7 +29,6 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
   - delivery.toolchain.export
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.wiki
 options:
   trees:
     description: Trees to export. A tree is a page and all pages below it.
@@ -127,11 +126,9 @@ files:
     path:
       description: The path of the file.
       type: str
-      returned: always
     action:
       description: V(created), V(updated), V(deleted) or V(unchanged).
       type: str
-      returned: always
   sample: [{path: wiki.yml, action: created}]
 exported:
   description: Number of objects per list in the file of the service.
@@ -147,15 +144,12 @@ left_out:
     kind:
       description: Kind of the object.
       type: str
-      returned: always
     name:
       description: The name of the object.
       type: str
-      returned: always
     reason:
       description: Reason why the object was not exported.
       type: str
-      returned: always
 parents:
   description: IDs of the parents of the exported roots, by space and title. C(trees) names them by title. Missing if no root has a parent.
   returned: success

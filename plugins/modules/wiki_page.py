@@ -20,7 +20,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.wiki
 attributes:
   idempotent:
     support: partial
@@ -286,27 +285,22 @@ page:
     id:
       description: Its id.
       type: str
-      returned: success
       sample: "1002"
     title:
       description: Its title.
       type: str
-      returned: success
       sample: Handbook
     space:
       description: Key of the space.
       type: str
-      returned: success
       sample: REL
     version:
       description: Its version.
       type: int
-      returned: success
       sample: 4
     url:
       description: URL of the page for a browser.
       type: str
-      returned: success
       sample: https://wiki.example/display/REL/Handbook
 ignored_differences:
   description: Differences between the page and O(body) that readers cannot see, with the number of places.
@@ -353,20 +347,16 @@ pages:
     ok:
       description: Whether the page has the requested state.
       type: bool
-      returned: always
     changed:
       description: Whether the page was changed, or would be.
       type: bool
-      returned: always
     page:
       description: As RV(page).
       type: dict
-      returned: always
     ignored_differences:
       description: As RV(ignored_differences).
       type: list
       elements: str
-      returned: success
     labels:
       description: As RV(labels).
       type: list
@@ -388,7 +378,6 @@ pages:
     error:
       description: Details of the error as in RV(error), or null if the page succeeded.
       type: dict
-      returned: always
   sample:
     - ok: true
       changed: true

@@ -16,7 +16,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
   - delivery.toolchain.attributes.info
-  - delivery.toolchain.attributes.wiki
   - delivery.toolchain.wiki_address
 options: {}
 seealso:
@@ -46,37 +45,30 @@ page:
     id:
       description: Its id.
       type: str
-      returned: success
       sample: "1002"
     title:
       description: Its title.
       type: str
-      returned: success
       sample: Handbook
     space:
       description: The key of its space.
       type: str
-      returned: success
       sample: REL
     version:
       description: Its version.
       type: int
-      returned: success
       sample: 3
     url:
       description: Its address for a browser.
       type: str
-      returned: success
       sample: https://wiki.example/display/REL/Handbook
     parent_id:
       description: ID of the parent page. Null at the top level of the space, or if the server does not return it.
       type: str
-      returned: success
       sample: "1001"
     body:
       description: Body in storage format.
       type: str
-      returned: success
       sample: <h1>Before a release</h1>
 http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}

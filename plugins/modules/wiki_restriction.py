@@ -18,10 +18,9 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.wiki
 options:
   entries:
-    description: Manages the restrictions of many pages with the options above. If an entry fails, the others are still processed.
+    description: Manages the restrictions of many pages with the other options. If an entry fails, the others are still processed.
     type: list
     elements: dict
     suboptions: &entry

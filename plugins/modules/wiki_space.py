@@ -17,73 +17,65 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.wiki
 options:
-  key:
-    description: Key of the space.
-    type: str
-  name: &name
-    description: Name of the space. A new space needs it.
-    type: str
-  description: &description
-    description: Description of the space, as plain text. An empty string removes it.
-    type: str
-  home_page: &home_page
-    description: Title of the page that is the home page. A new space gets it in the next run, when the page exists.
-    type: str
-  permissions: &permissions
-    description:
-      - Permissions of groups, users and of anonymous access. Data Center 9.1 or newer, or Confluence Cloud with version 2 of the interface.
-      - In the cloud users are account IDs, every subject needs C(space:read), and there is no C(space:delete_mail). Roles are left alone.
-        Apps cannot change permissions.
-    type: list
-    elements: dict
-    suboptions:
-      group:
-        description: Name of a group. Set exactly one of O(permissions[].group), O(permissions[].user) and O(permissions[].anonymous).
-        type: str
-      user:
-        description: Name of a user.
-        type: str
-      anonymous:
-        description: Whether the operations are those of anonymous access.
-        type: bool
-        default: false
-      operations:
-        description: Operations, such as V(page:create), V(space:read) or V(space:administer).
-        type: list
-        elements: str
-        default: []
-  permissions_mode: &permissions_mode
-    description: V(exact) also removes the permissions of other groups and users. V(add) only adds operations, V(remove) only removes them.
-    type: str
-    choices: [exact, add, remove]
-    default: exact
-  force: &force
-    description: Whether a space with pages may be deleted, and whether the account of the task may lose the permission to administer it.
-    type: bool
-    default: false
-  state: &state
-    description: V(absent) deletes the space with its pages.
-    type: str
-    choices: [present, absent]
-    default: present
   entries:
-    description: Manages many spaces with the options above. If an entry fails, the others are still processed.
+    description: Manages many spaces with the other options. If an entry fails, the others are still processed.
     type: list
     elements: dict
-    suboptions:
+    suboptions: &entry
       key:
         description: Key of the space.
         type: str
         required: true
-      name: *name
-      description: *description
-      home_page: *home_page
-      permissions: *permissions
-      permissions_mode: *permissions_mode
-      force: *force
-      state: *state
+      name:
+        description: Name of the space. A new space needs it.
+        type: str
+      description:
+        description: Description of the space, as plain text. An empty string removes it.
+        type: str
+      home_page:
+        description: Title of the page that is the home page. A new space gets it in the next run, when the page exists.
+        type: str
+      permissions:
+        description:
+          - Permissions of groups, users and of anonymous access. Data Center 9.1 or newer, or Confluence Cloud with version 2 of the interface.
+          - In the cloud users are account IDs, every subject needs C(space:read), and there is no C(space:delete_mail). Roles are left alone.
+            Apps cannot change permissions.
+        type: list
+        elements: dict
+        suboptions:
+          group:
+            description: Name of a group. Set exactly one of O(permissions[].group), O(permissions[].user) and O(permissions[].anonymous).
+            type: str
+          user:
+            description: Name of a user.
+            type: str
+          anonymous:
+            description: Whether the operations are those of anonymous access.
+            type: bool
+            default: false
+          operations:
+            description: Operations, such as V(page:create), V(space:read) or V(space:administer).
+            type: list
+            elements: str
+            default: []
+      permissions_mode:
+        description: V(exact) also removes the permissions of other groups and users. V(add) only adds operations, V(remove) only removes them.
+        type: str
+        choices: [exact, add, remove]
+        default: exact
+      force:
+        description: Whether a space with pages may be deleted, and whether the account of the task may lose the permission to administer it.
+        type: bool
+        default: false
+      state:
+        description: V(absent) deletes the space with its pages.
+        type: str
+        choices: [present, absent]
+        default: present
+  key:
+    description: Key of the space.
+    type: str
   unsupported:
     description:
       - What to do about O(permissions) that the server cannot hold, because it has no interface for them or no such operation.
@@ -91,6 +83,7 @@ options:
     type: str
     choices: [fail, report]
     default: fail
+  <<: *entry
 seealso:
   - module: delivery.toolchain.wiki_page
   - module: delivery.toolchain.wiki_restriction

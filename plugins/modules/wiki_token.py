@@ -24,7 +24,6 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
   - delivery.toolchain.token
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.wiki
 options:
   expires_in:
     description:
@@ -68,19 +67,15 @@ token:
     id:
       description: Id of the token.
       type: str
-      returned: always
     name:
       description: Its name.
       type: str
-      returned: always
     created:
       description: Time of its creation.
       type: str
-      returned: always
     expires:
       description: Time at which it expires, or null.
       type: str
-      returned: always
     value:
       description: The secret.
       type: str

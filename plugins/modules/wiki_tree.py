@@ -49,7 +49,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
   - delivery.toolchain.attributes
-  - delivery.toolchain.attributes.wiki
 requirements:
   - markdown-it-py >= 3.0 on the host that executes this module, for Markdown
 options:
@@ -245,28 +244,22 @@ pages:
     path:
       description: Path of the file below O(src). For a folder without its own file, the path with a trailing slash.
       type: str
-      returned: always
     id:
       description: The id of the page.
       type: str
-      returned: always
     title:
       description: The title of the page.
       type: str
-      returned: always
     version:
       description: The version of the page.
       type: int
-      returned: always
     url:
       description: URL of the page for a browser.
       type: str
-      returned: always
     action:
       description: V(created), V(adopted), V(moved), V(renamed), V(updated), V(unchanged), V(deleted), or V(failed) for a page that is left
         as it is, although it differs.
       type: str
-      returned: always
     changes:
       description: Differences, as dictionaries with C(field), C(before) and C(after).
       type: list
@@ -303,23 +296,18 @@ edited:
     path:
       description: Path of the file below O(src).
       type: str
-      returned: always
     id:
       description: The id of the page.
       type: str
-      returned: always
     title:
       description: The title of the page.
       type: str
-      returned: always
     author:
       description: Who saved the present version. Empty if the server does not tell.
       type: str
-      returned: always
     time:
       description: When the present version was saved, in UTC. Empty if the server does not tell.
       type: str
-      returned: always
   sample:
     - {path: guide/install.md, id: "2002", title: Install, author: jdoe, time: "2026-11-20T08:15:00Z"}
 without_file:

@@ -16,7 +16,6 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
   - delivery.toolchain.attributes.info
-  - delivery.toolchain.attributes.wiki
 options:
   keys:
     description: Keys of users.

@@ -156,9 +156,10 @@ def test_module_uses_the_fragments_of_its_group() -> None:
     for service, modules in GROUPS.items():
         for module in modules:
             used = documentation("modules", module)["extends_documentation_fragment"]
-            for kind in ("connection", "attributes"):
-                services = [each for each in SERVICES if f"{NAME}.{kind}.{each}" in used]
-                assert services == [service], f"{module}: {kind}"
+            services = [each for each in SERVICES if f"{NAME}.connection.{each}" in used]
+            assert services == [service], module
+        attributes = section_of_fragment(service)["attributes"]
+        assert attributes["action_group"]["membership"] == [f"{NAME}.{service}"], service
 
 
 def test_module_that_is_not_idempotent_says_why() -> None:
