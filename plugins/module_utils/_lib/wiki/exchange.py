@@ -14,9 +14,9 @@ from ..atlassian.scopes import ScopeTable
 from ..atlassian.service import is_cloud
 from ..core import errors
 from ..core.address import path, path_of
+from ..core.http import paged_list
 from ..core.http.file_download import RemoteContent, Taken, download, download_into
 from ..core.http.messages import Response, json_or_none, unexpected_body
-from ..core.http.paged_list import PagedList
 from ..core.http.transport import Transport
 from ..core.json_text import member
 from ..core.module.task import Task
@@ -183,17 +183,17 @@ class WikiExchange:
         :param needed: members of each entry, as in `results_of()`
         :param most: stop after the page with more entries than this; None reads all pages
         """
-        listed = PagedList(_LIMIT)
-        while True:
-            part = {**query, "start": listed.start, "limit": _LIMIT}
+
+        def read(start: int, _link: Any) -> paged_list.Page:
+            part = {**query, "start": start, "limit": _LIMIT}
             response = self.ask(purpose, route, part, (200,))
             entries, shown = results_of(response, "a list", *needed), response.json()
             link = member(shown, "_links", "next")
             starts = parse_qs(urlsplit(str(link or "")).query).get("start", [])
-            start = next((int(start) for start in starts if start.isdecimal()), None)
-            more = listed.add(response, shown, entries, follows=link is not None, start=start)
-            if not more or (most is not None and len(listed.entries) > most):
-                return listed.entries
+            following = next((int(start) for start in starts if start.isdecimal()), None)
+            return paged_list.Page(response, shown, entries, link, following)
+
+        return paged_list.read_all(read, _LIMIT, most)
 
     def send(
         self, purpose: str, method: str, route: str, expect: tuple[int, ...], **parts: Any

@@ -14,8 +14,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from ..core.address import path
 from ..core.errors import ToolchainError
+from ..core.http import paged_list
 from ..core.http.messages import Response, json_or_none
-from ..core.http.paged_list import PagedList
 from ..core.http.writes import Verify
 from ..core.json_text import as_text, member
 from .exchange import WikiExchange, results_of, saved_in, space_of
@@ -291,14 +291,14 @@ class PagesOfVersion2:
         :param needed: members of each entry, as in `results_of()`
         :param most: stop after the page with more entries than this; None reads all pages
         """
-        listed, cursor = PagedList(), None
-        while True:
+
+        def read(_start: int, cursor: Any) -> paged_list.Page:
             part = {**query, "limit": _LIMIT, "cursor": cursor}
             response = self._exchange.ask(purpose, route, part, (200,))
-            entries, cursor = results_of(response, "a list", *needed), next_cursor(response)
-            more = listed.add(response, response.json(), entries, follows=cursor is not None)
-            if not more or (most is not None and len(listed.entries) > most):
-                return listed.entries
+            entries = results_of(response, "a list", *needed)
+            return paged_list.Page(response, response.json(), entries, next_cursor(response))
+
+        return paged_list.read_all(read, most=most)
 
     def _space(self, key: str | None = None, space_id: str | None = None) -> Any:
         """Return the space with a key or id, or None. Each space is read once per connection."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from ...core.errors import ToolchainError, invalid
+from ...core.http import paged_list
 from ...core.http.messages import json_or_none, unexpected_body
-from ...core.http.paged_list import PagedList
 from ...core.json_text import as_text, member
 from ...core.module.typed_options import Option
 from ...core.plan import Change
@@ -104,17 +104,17 @@ class Restrictions:
         Raises `protocol` if the server does not list them separately.
         """
         route = content_route(page.id, "restriction", "byOperation", operation)
-        listed = PagedList(_LIMIT)
-        while True:
-            query = {"expand": f"restrictions.{kind}", "start": listed.start, "limit": _LIMIT}
+
+        def read(start: int, _link: Any) -> paged_list.Page:
+            query = {"expand": f"restrictions.{kind}", "start": start, "limit": _LIMIT}
             response = self._client.ask(purpose, route, query, (200, 404))
             shown = member(json_or_none(response.body), "restrictions", kind)
             entries = member(shown, "results")
             if response.status != 200 or not isinstance(entries, list):
                 raise unexpected_body(response, "the complete restrictions of a page")
-            follows = member(shown, "_links", "next") is not None
-            if not listed.add(response, shown, entries, follows=follows):
-                return listed.entries
+            return paged_list.Page(response, shown, entries, member(shown, "_links", "next"))
+
+        return paged_list.read_all(read, _LIMIT)
 
     def require_access(
         self, before: PageRights, after: PageRights, page: str, hint: str = "or set force"
