@@ -223,6 +223,22 @@ def test_interrupted_loop_has_results_for_finished_jobs() -> None:
     ]
 
 
+@pytest.mark.parametrize("off", [False, "false", "no"])
+def test_switch_that_leaves_no_work_is_named(off: Any) -> None:
+    variables = {"ci_baseline_check_java": off, "ci_baseline_plugins": []}
+    work = ["ci_baseline_plugins", "ci_baseline_check_java", "ci_baseline_scripts"]
+    with pytest.raises(StepError) as caught:
+        perform(
+            "check",
+            run_of(**variables),
+            {"of": "ci_baseline", "work": work, "switches": ["ci_baseline_check_java"]},
+        )
+    assert str(caught.value) == (
+        "The role ci_baseline has nothing to do, because ci_baseline_check_java is false: set"
+        " ci_baseline_plugins or ci_baseline_scripts, or ci_baseline_check_java to true."
+    )
+
+
 @pytest.mark.parametrize(
     ("of", "variables", "told"),
     [

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ....module_utils._lib.core.errors import printable
 from .. import enforcement, kinds, role_variables, survey
 from .run import Result, Run, StepError, mapping
@@ -48,10 +50,16 @@ def check(
                 f" '{printable(str(value), 100)}'."
             )
     is_work = run.variables.__contains__ if empty else run.is_set
-    if work and not any(map(is_work, work)):
-        *first, last = work
+    off = next(
+        (name for name in work if name in switches and not boolean(run.value(name, default=False))),
+        "",
+    )
+    names_of_work = [name for name in work if name != off]
+    if names_of_work and not any(map(is_work, names_of_work)):
+        *first, last = names_of_work
         names = f"{', '.join(first)} or {last}" if first else last
-        raise StepError(f"{title} has nothing to do: set {names}.")
+        reason, more = (f", because {off} is false", f", or {off} to true") if off else ("", "")
+        raise StepError(f"{title} has nothing to do{reason}: set {names}{more}.")
     return {}
 
 
