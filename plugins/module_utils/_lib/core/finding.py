@@ -76,12 +76,13 @@ class Reporting(Protocol):
 
 @runtime_checkable
 class ReportingFailure(Protocol):
-    """An operation that reports its objects if some of them failed."""
+    """An operation that reports its objects from the return values, also if some of them failed."""
 
     def findings_of_failure(self, values: Mapping[str, Any]) -> Sequence[Finding]:
-        """Return a finding for each object that the return values of the failed task contain.
+        """Return a finding for each object that the return values contain.
 
-        Without any, the task as a whole has failed.
+        Also called for a task that did not fail, unless the operation is :class:`Reporting`.
+        Without a finding, a failed task has failed as a whole.
         """
 
 

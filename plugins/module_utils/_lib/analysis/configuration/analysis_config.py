@@ -131,10 +131,6 @@ class AnalysisConfigOperation:
             for item in _changed(plan.data)
         ]
 
-    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
-        """Return a finding for each object of the configuration."""
-        return self.findings_of_failure(values)
-
     def findings_of_failure(self, values: Mapping[str, Any]) -> list[Finding]:
         planned = {(row["kind"], row["name"]): row for row in values.get("plan", ())}
         unknown = {(one["kind"], one["name"]): one["fields"] for one in values.get("unknown", ())}

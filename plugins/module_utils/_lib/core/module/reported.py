@@ -29,7 +29,11 @@ def findings_of(
     :param options: raw options of the task
     :param secrets: masked in the result: two values are equal if only their secrets differ
     """
-    found = operation.findings(plan, values) if isinstance(operation, Reporting) else None
+    found: Iterable[Finding] | None = None
+    if isinstance(operation, Reporting):
+        found = operation.findings(plan, values)
+    elif isinstance(operation, ReportingFailure):
+        found = operation.findings_of_failure(values)
     if found is not None:
         return found
     descriptor: Descriptor = operation.descriptor

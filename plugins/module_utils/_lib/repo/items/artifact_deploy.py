@@ -127,9 +127,6 @@ class ArtifactDeployOperation:
         if isinstance(self._operation, Predicting):
             self._operation.predict(plan)
 
-    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
-        return self.findings_of_failure(values)
-
     def findings_of_failure(self, values: Mapping[str, Any]) -> list[Finding]:
         rows = values.get("artifacts", ())
         return [of_row(row, self.descriptor.name_of(row)) for row in rows]

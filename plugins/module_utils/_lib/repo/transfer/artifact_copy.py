@@ -326,9 +326,6 @@ class ArtifactCopyOperation:
         for each in plan.data[1]:
             listing.predict(self._client, each.repo, each.target, each.file.stored)
 
-    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
-        return self.findings_of_failure(values)
-
     def findings_of_failure(self, values: Mapping[str, Any]) -> list[Finding]:
         rows = values.get("artifacts", ())
         return [of_row(row, self.descriptor.name_of(row)) for row in rows]

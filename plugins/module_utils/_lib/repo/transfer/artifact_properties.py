@@ -249,9 +249,6 @@ class ArtifactPropertiesOperation:
         for marked in _differing(plan.data):
             properties.predict(self._client, marked.repo, marked.path, marked.after or {})
 
-    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
-        return self.findings_of_failure(values)
-
     def findings_of_failure(self, values: Mapping[str, Any]) -> list[Finding]:
         rows = values.get("artifacts", ())
         return [of_row(row, self.descriptor.name_of(row)) for row in rows]

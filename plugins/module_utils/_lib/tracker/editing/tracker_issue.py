@@ -462,9 +462,6 @@ class TrackerIssueOperation:
         needs = [name for part in parts.all for name in part.needs]
         return PlannedIssue(None, "created", (*changes, *later), needs=needs, create=create)
 
-    def findings(self, plan: Plan, values: Mapping[str, Any]) -> list[Finding]:
-        return self.findings_of_failure(values)
-
     def findings_of_failure(self, values: Mapping[str, Any]) -> list[Finding]:
         return [of_row(row, row["key"] or "") for row in values.get("issues", ())]
 
