@@ -617,6 +617,42 @@ def test_unknown_repository_is_not_found(server: Server) -> None:
     assert server.asked.count(REPOSITORIES) == 1
 
 
+@pytest.mark.parametrize(
+    ("given", "found", "message"),
+    [
+        (
+            {"repo": "typo", "name": "x"},
+            rows(),
+            "1 of 3 rules failed, the first: rule 2: repo: reading the repositories: there is no",
+        ),
+        (
+            {"repo": "typo", "name": "x"},
+            Reply(400, "no such field"),
+            "1 of 3 rules failed, the first: searching for items that match rule 2 in 'typo'",
+        ),
+        (
+            {"path": "a", "released_in": "typo"},
+            rows(row("a/1.0-SNAPSHOT/a-1.0-SNAPSHOT.jar")),
+            "1 of 3 rules failed, the first: rule 2: released_in: reading the repositories: there",
+        ),
+    ],
+)
+def test_failed_rule_does_not_hide_the_deletions_of_others(
+    server: Server, given: dict[str, Any], found: Reply, message: str
+) -> None:
+    server.on[QUERY] = [rows(row("a/1"), row("a/2")), found, rows(row("b/1"))]
+    options = params({"path": "a"}, given, {"path": "b"})
+    error = server.fails(ArtifactCleanupOperation, options)
+    assert error.kind in ("not_found", "rejected")
+    assert error.message.startswith(message)
+    assert [one.name for one in error.findings if one.action == "delete"] == [
+        "r/a/1",
+        "r/a/2",
+        "r/b/1",
+    ]
+    assert not any(asked.startswith("DELETE") for asked in server.asked)
+
+
 def test_unlistable_repositories_are_not_verified(server: Server) -> None:
     server.on[QUERY] = rows()
     server.on[REPOSITORIES] = Reply(403, "no")

@@ -147,6 +147,16 @@ def require(client: RepoClient, keys: Iterable[str]) -> dict[str, str]:
     Call this before you report items as absent: the key may be a typo. If the server cannot list
     its repositories, the task only warns, and the result is empty.
     """
+    kinds, errors = _kinds(client, keys)
+    for error in errors.values():
+        raise error
+    return kinds
+
+
+def _kinds(
+    client: RepoClient, keys: Iterable[str]
+) -> tuple[dict[str, str], dict[str, ToolchainError]]:
+    """Return the types of repositories by key, and the error for each missing repository."""
     try:
         response, entries = listed(client)
     except ToolchainError as error:
@@ -154,24 +164,23 @@ def require(client: RepoClient, keys: Iterable[str]) -> dict[str, str]:
             raise
         named = ", ".join(f"'{key}'" for key in keys)
         client.warn(f"cannot check whether the repository {named} exists: {error}")
-        return {}
+        return {}, {}
     kinds = kinds_of(entries)
-    for key in keys:
-        if key not in kinds and predicted(client, key) is None:
-            raise unknown(key, response)
-    return kinds
+    unknown_keys = (key for key in keys if key not in kinds and predicted(client, key) is None)
+    return kinds, {key: unknown(key, response) for key in unknown_keys}
 
 
-def require_stored(client: RepoClient, keys: Collection[str]) -> None:
-    """Raise an error for a repository that does not store items of its own.
+def errors_of_stores(client: RepoClient, keys: Collection[str]) -> dict[str, ToolchainError]:
+    """Return the error for each repository that does not store items of its own.
 
     The kind is `not_found` if it does not exist, and `invalid` if it is virtual or remote.
     """
-    kinds = require(client, keys)
+    kinds, errors = _kinds(client, keys)
     for key in keys:
         kind = kind_of(predicted(client, key) or {}) or kinds.get(key)
         if kind in ("VIRTUAL", "REMOTE"):
-            raise not_stored(client, key, kind, "stores no items itself")
+            errors[key] = not_stored(client, key, kind, "stores no items itself")
+    return errors
 
 
 def refuse_virtual(client: RepoClient, key: str, reason: str) -> None:

@@ -18,7 +18,7 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.sealing import PlannedChange
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, Positive
-from ...core.operations.objects import attempt_each, failure_of
+from ...core.operations.objects import attempt_each, failure_of, stopping_errors
 from ...core.plan import Plan
 from ...core.progress import ProgressCounter
 from .. import aql, repositories
@@ -65,6 +65,19 @@ class Deletion:
         return self.verdict.name
 
 
+@dataclass
+class RuleSearch:
+    """The search of a rule: its verdicts, `None` if there are no items, or its error."""
+
+    rule: CleanupRule
+    verdicts: list[CleanupVerdict] | None = None
+    error: ToolchainError | None = None
+
+    @property
+    def name(self) -> str:
+        return f"rule {self.rule.number}"
+
+
 @dataclass(frozen=True)
 class ArtifactCleanupOptions:
     """The options of `artifact_cleanup`."""
@@ -96,8 +109,8 @@ class ArtifactCleanupOperation:
     def plan(self) -> Plan:
         if not self._rules:
             self._warn("rules is empty: add a rule")
-        found = self._found()
-        selected, kept = _merge(found)
+        searches = self._searches()
+        selected, kept = _merge([found for each in searches for found in each.verdicts or ()])
         going, kept = _merge([*self._parts.complete(selected), *kept])
         for rule in self._rules:
             parts = [each.item for each in going if each.after and each.rule is rule]
@@ -117,6 +130,10 @@ class ArtifactCleanupOperation:
                 " its exact name"
             )
         plan = _plan_of(going, [_shown(verdict) for verdict in kept])
+        failure = failure_of(searches, "rules")
+        if failure is not None:
+            failure.findings = self.findings(plan, plan.result)
+            raise failure
         counted = {each.version_key: each for each in going if not each.after}
         if len(counted) > self._max_deletions:
             named = ", ".join(f"'{verdict.name}'" for verdict in list(counted.values())[:_NAMED])
@@ -170,23 +187,27 @@ class ArtifactCleanupOperation:
             going = [verdict for verdict in going if left.issuperset(verdict.after)]
         return _plan_of(going, plan.result["kept"])
 
-    def _found(self) -> list[CleanupVerdict]:
-        """Send the queries of all rules; return their verdicts."""
+    def _searches(self) -> list[RuleSearch]:
+        """Send the queries of all rules. The error of a rule does not hide the others."""
         count = ProgressCounter(
             self._show_progress, "searching for items that match the rules", len(self._rules)
         )
-        found: list[CleanupVerdict] = []
-        empty: dict[str, None] = {}
-        for rule in self._rules:
-            selected = self._verdicts(rule)
-            if selected is None:
-                empty[rule.repo] = None
-            found += selected or ()
+
+        def search(each: RuleSearch) -> None:
             count.add()
-        if empty:
+            each.verdicts = self._verdicts(each.rule)
+
+        searches = [RuleSearch(rule) for rule in self._rules]
+        attempt_each(search, searches)
+        empty = [each for each in searches if each.verdicts is None and each.error is None]
+        if empty and not stopping_errors(searches):
             # the query of a missing or virtual repository returns no rows of it, and no error
-            repositories.require_stored(self._client, list(empty))
-        return found
+            keys = dict.fromkeys(each.rule.repo for each in empty)
+            errors = repositories.errors_of_stores(self._client, list(keys))
+            for each in empty:
+                error = errors.get(each.rule.repo)
+                each.error = error and error.with_message(f"{each.name}: repo: {error.message}")
+        return searches
 
     def _verdicts(self, rule: CleanupRule) -> list[CleanupVerdict] | None:
         """Send the query of a rule; return its verdicts, or `None` if there are no items."""
@@ -256,7 +277,8 @@ class ArtifactCleanupOperation:
         """Return the items that are snapshots of a release in the repository `released_in`."""
         repo = str(rule.released_in)
         if repo not in self._known_repos:
-            repositories.require_stored(self._client, [repo])
+            for error in repositories.errors_of_stores(self._client, [repo]).values():
+                raise error.with_message(f"rule {rule.number}: released_in: {error.message}")
             self._known_repos.add(repo)
         releases = {item.path: _release(item, known) for item in items}
         folders = {release.rpartition("/")[0] for release in releases.values() if release}
