@@ -288,6 +288,45 @@ def test_parent_that_was_not_created_fails_the_pages_below(stub: Stub, wiki: Wik
     assert wiki.pages["7"]["parent"] == "1"
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {
+                "space": "REL",
+                "pages": [
+                    {"title": "A", "body": "", "parent_title": "C"},
+                    {"title": "B", "body": "", "parent_title": "a"},
+                    {"title": "C", "body": "", "parent_title": "B"},
+                    {"title": "D", "body": "", "parent_title": "A"},
+                ],
+            },
+            "pages[0] below pages[2] below pages[1] below pages[0]",
+        ),
+        (
+            {
+                "pages": [
+                    {"page_id": "7", "parent_id": "8"},
+                    {"page_id": "8", "space": "REL", "title": "B", "parent_id": "7"},
+                ],
+            },
+            "pages[0] below pages[1] below pages[0]",
+        ),
+        (
+            {"space": "REL", "parent_title": "A", "pages": [{"title": "A"}, {"title": "B"}]},
+            "pages[0] below pages[0]",
+        ),
+    ],
+)
+def test_page_below_itself_is_rejected_before_any_request(
+    stub: Stub, options: dict[str, Any], words: str
+) -> None:
+    error = Run(stub, **options).fails()
+    assert (error.kind, stub.seen) == ("invalid", [])
+    assert words in error.message
+    assert "parent_id or parent_title" in error.message
+
+
 NEW = {"space": "REL", "title": "New", "body": "<p>1</p>"}
 
 

@@ -62,7 +62,7 @@ class UpcomingPages:
         Raises `invalid` if another entry gives a page the same title.
         """
         found = page_id or predicted_id(space, composed(title))
-        first, _page_id = self._pages.setdefault(_key(space, title), (number, found))
+        first, _page_id = self._pages.setdefault(title_key(space, title), (number, found))
         if first != number:
             raise invalid(
                 f"pages[{first}] and pages[{number}] both give a page the title '{title}' in the"
@@ -73,7 +73,7 @@ class UpcomingPages:
 
     def find(self, space: str, title: str, before: int) -> str | None:
         """Return the id of the page that an entry before this number gives a title, or None."""
-        number, page_id = self._pages.get(_key(space, title), (before, ""))
+        number, page_id = self._pages.get(title_key(space, title), (before, ""))
         return page_id if number < before else None
 
     def made(self, space: str, title: str, page_id: str) -> None:
@@ -92,7 +92,7 @@ class UpcomingPages:
         return f"'{self.titles[page_id]}'" if page_id in self.titles else page_id or "-"
 
 
-def _key(space: str, title: str) -> tuple[str, str]:
+def title_key(space: str, title: str) -> tuple[str, str]:
     return space.lower(), composed(title).lower()
 
 

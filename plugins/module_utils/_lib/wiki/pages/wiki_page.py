@@ -22,7 +22,7 @@ from ..formats.comparison import excerpt, joined
 from ..page import Page, author_of
 from ..service import SERVICE
 from .desired_page import PageFields, PageOptions
-from .single_page import PageChanges, SinglePage, UpcomingPages
+from .single_page import PageChanges, SinglePage, UpcomingPages, title_key
 
 _BODY = ["body", "src"]
 _PARENT = ["parent_id", "parent_title"]
@@ -64,6 +64,34 @@ class WikiPageOptions(PageOptions):
         return replace(self, pages=None, **options)
 
 
+def _require_tree(pages: Sequence[PageOptions]) -> None:
+    """Raise `invalid` if the entries would put a page below itself."""
+    numbers: dict[tuple[str, ...], int] = {}
+    for number, page in enumerate(pages):
+        if page.page_id is not None:
+            numbers[(page.page_id,)] = number
+        if page.space is not None and page.title is not None:
+            numbers[title_key(page.space, page.title)] = number
+    above: dict[int, int] = {}
+    for number, page in enumerate(pages):
+        key: tuple[str, ...] = (page.parent_id or "",)
+        if page.parent_title is not None and page.space is not None:
+            key = title_key(page.space, page.parent_title)
+        if page.state == "present" and key in numbers:
+            above[number] = numbers[key]
+    while above:
+        chain = [*above][:1]
+        while (parent := above.pop(chain[-1], None)) is not None:
+            chain.append(parent)
+        circle = chain[chain.index(chain[-1]) :]
+        if circle[1:]:
+            names = " below ".join(f"pages[{number}]" for number in circle)
+            raise invalid(
+                f"{shorten(names)}: change parent_id or parent_title, so that no page is"
+                " below itself"
+            )
+
+
 class PageKind(ItemKind[PageOptions, Page]):
     """Pages. A missing permission or a conflict only fails a single page of the list.
 
@@ -83,6 +111,8 @@ class PageKind(ItemKind[PageOptions, Page]):
         self._marked, self._upcoming = MarkedPages(), UpcomingPages()
         #: Ids of the pages that the task removes.
         self._removed: set[str] = set()
+        if listed:
+            _require_tree(pages)
         problems = []
         for index, page in enumerate(pages):
             try:
