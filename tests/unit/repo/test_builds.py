@@ -427,6 +427,18 @@ def test_promotion_of_a_build_without_files_changes_nothing(server: Server, modu
     assert "the build 'app' #7 has no files" in warning
 
 
+def test_build_without_files_is_not_promoted_to_an_unknown_repository(server: Server) -> None:
+    server.on["GET /api/repositories/nowhere"] = Reply(404)
+    server.on["GET /api/repositories"] = Reply(body=[{"key": "rel", "type": "LOCAL"}])
+    server.on[RECORD] = record(modules=[])
+    server.on["POST /api/search/aql"] = Reply(body={"results": []})
+    server.on[PROMOTE] = Reply(404, "Cannot find target repository by the key 'nowhere'.")
+    for check in (True, False):
+        with pytest.raises(ToolchainError) as caught:
+            server.run(BuildPromoteOperation, options(target_repo="nowhere"), check=check)
+        assert caught.value.kind == "not_found"
+
+
 def test_files_without_digest_are_not_taken_for_no_files(server: Server) -> None:
     server.on["GET /api/repositories/rel"] = LOCAL
     server.on[RECORD] = record(modules=[{"artifacts": [{"name": "a"}]}])

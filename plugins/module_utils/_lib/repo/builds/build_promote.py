@@ -227,7 +227,7 @@ class SinglePromotion:
             return True
         if options.status is not None or not options.artifacts or options.dependencies:
             return False
-        if target is None:
+        if target is None or current.target_error is not None:
             return False
         found = recorded_files.relocated(
             self._client, current.record, self.key, target, copied=options.copy
