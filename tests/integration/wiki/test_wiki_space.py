@@ -249,15 +249,21 @@ def test_permissions_without_an_interface_are_reported_on_request(fresh: Fresh) 
         values = run(sandbox, check=check, entries=entries, unsupported="report")[1]
         old, new = values["results"]
         assert [change["field"] for change in old["changes"]] == ["description"]
-        (sentence,) = old["unsupported"]
-        assert sentence.startswith("its permissions are left alone: reading the permissions of")
-        assert "before 9.1" in sentence
-        # whether a new space has them is known when it is there
-        assert ("unsupported" in new, new["action"]) == (not check, "created")
+        for (sentence,) in (old["unsupported"], new["unsupported"]):
+            assert sentence.startswith("its permissions are left alone: reading the permissions of")
+            assert "before 9.1" in sentence
+        # another space shows it, because the new one does not exist yet
+        assert [change["field"] for change in new["changes"]] == ["name"]
+        assert new["action"] == "created"
     again = run(sandbox, entries=entries, unsupported="report")[0]
     assert not again.changed
     failure = run(sandbox, entries=entries)[0].failure
     assert (failure.kind, "before 9.1" in failure.message) == ("rejected", True)
+    options: dict[str, Any] = {"key": "NEWER", "name": "N", "permissions": permissions}
+    for check in (True, False):
+        error = refused(sandbox, check=check, **options)
+        assert (error.kind, "before 9.1" in error.message) == ("rejected", True)
+    assert run(sandbox, key="NEWER", state="absent")[1]["space"] is None
 
 
 def test_operation_that_only_servers_have_is_reported_on_request(fresh: Fresh) -> None:

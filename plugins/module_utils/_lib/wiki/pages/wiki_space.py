@@ -7,17 +7,18 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
 from ...core.errors import ToolchainError, excerpt, invalid
-from ...core.http.messages import expected, unexpected_body
-from ...core.json_text import member
+from ...core.http.messages import expected, json_or_none, unexpected_body
+from ...core.json_text import as_text, json_objects, member
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.operations.objects import Item, ItemKind, Objects, entries_of
+from ...core.operations.objects import STOPPING, Item, ItemKind, Objects, entries_of
 from ...core.plan import Plan, plan, remaining, unchanged, without_none
 from ..client import WikiClient
 from ..service import SERVICE
@@ -156,6 +157,32 @@ class Spaces:
                 raise unexpected_body(response, "a subject and an operation in each permission")
             found.setdefault(subject, set()).add(f"{target}:{operation}")
         return {subject: sorted(operations) for subject, operations in found.items()}
+
+    def require_interface(self) -> None:
+        """Raise `rejected` if the server has no interface for permissions.
+
+        A space that does not exist yet cannot show it, so the permissions of another one are read.
+        """
+        error = self._interface_error
+        if error is not None:
+            raise error.with_message(error.message)  # each entry has its own
+
+    @cached_property
+    def _interface_error(self) -> ToolchainError | None:
+        if self.in_cloud:
+            return None
+        purpose = "searching for a space that shows whether the wiki has permissions of spaces"
+        response = self._client.ask(purpose, _SPACE, {"limit": 1}, (200, 400, 403, 404, 405))
+        listed = json_objects(member(json_or_none(response.body), "results"))
+        try:
+            if listed and listed[0].get("key"):
+                self.permissions(as_text(listed[0]["key"]))
+        except ToolchainError as error:
+            if error.kind == "rejected":
+                return error
+            if error.kind in STOPPING:
+                raise
+        return None
 
     def set_permissions(self, key: str, wanted: Permissions) -> None:
         """Replace the operations of the given subjects. Other subjects stay unchanged."""
@@ -440,7 +467,9 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
             self._spaces.require_permissions(entry.key, operations)
             for permission in entry.permissions or ():
                 self._subject(permission)  # collects the keys of users for _with_names()
-            if not is_new:
+            if is_new:
+                self._spaces.require_interface()
+            else:
                 before = self._with_names(self._spaces.permissions(entry.key))
         except ToolchainError as error:
             unsupported = [self._left_out(error)]
