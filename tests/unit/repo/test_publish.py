@@ -6,11 +6,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import run_folder
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.progress import (
+    PollInterval,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds import (
     build_publish,
     records,
@@ -29,6 +34,7 @@ MARK = "PUT /api/storage/r/a/1.jar?properties=build.name=b|build.number=1|build.
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "_REWRITE", 0)
+    monkeypatch.setattr(build_publish, "_DELAY_SECONDS", 0)
 
 
 def digest(text: str, name: str) -> str:
@@ -746,13 +752,39 @@ def test_dropped_fields_are_an_error(server: Server) -> None:
     assert "module b" in error.message
 
 
-def test_delayed_record_is_awaited(server: Server) -> None:
+def test_delayed_record_is_awaited(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[str] = []
+    monkeypatch.setattr(build_publish, "_DELAY_SECONDS", 60)
+    monkeypatch.setattr(PollInterval, "pause", lambda _self, running: pauses.append(running))
+    serve(server)
+
+    def publish(seen: Seen) -> Reply:
+        server.on[RECORD] = [NONE] * 6 + [Reply(body={"buildInfo": json.loads(seen.body)})]
+        return Reply(204)
+
+    server.on[PUT] = publish
+    plan, values = server.run(Operation, given())
+    assert (plan.changed, values["build"]["number"]) == (True, "1")
+    assert server.warnings == []
+    assert len(pauses) == 3
+
+
+def test_record_that_stays_invisible_is_not_doubled(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path))
     serve(server)
     server.on[PUT] = Reply(204)
-    plan, values = server.run(Operation, given())
+    options = given(started=None, mark_artifacts=False)
+    plan, values = server.run(Operation, options)
     assert plan.changed
     assert values["build"]["number"] == "1"
     assert "does not return it yet" in server.warnings[0]
+    created, name = server.task().created, ("build", "", "b", "1")
+    assert created.get(*name) == sent(server)["started"]
+    created.add(*name, value=STARTED)  # as if the first task had taken longer than a millisecond
+    server.run(Operation, options)
+    assert sent(server)["started"] == STARTED
 
 
 def test_missing_delete_permission_prevents_replacement(server: Server) -> None:

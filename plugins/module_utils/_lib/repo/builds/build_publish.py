@@ -16,6 +16,7 @@ from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, Positive, Segment
 from ...core.plan import Action, Plan, without_none
+from ...core.progress import PollInterval
 from ...core.secret import clean_url, misplaced_user_info
 from ...core.times import moment_of
 from ...core.verification import without_effect
@@ -44,6 +45,8 @@ _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
 KeptPart = Literal["ci_url", "environment", "issues", "modules", "properties", "vcs"]
 #: Keys of an entry of `vcs`.
 _VCS_KEYS = ("url", "revision", "branch", "message")
+#: Maximum seconds to wait until the server returns a new record.
+_DELAY_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,8 @@ class BuildPublishOperation:
         self._name, self._number = options.build_name, options.build_number
         self._key = BuildKey(self._name, self._number, options.project)
         self._label = str(self._key)
+        #: Kind and name of the start time that the run has sent.
+        self._sent = ("build", *self._key.prediction)
         values = PublicValues()
         if options.artifacts is None:
             self._modules = modules_of(options.modules or [], values, task)
@@ -203,6 +208,10 @@ class BuildPublishOperation:
         publication = replace(self._publication, modules=modules)
         if there is not None:
             publication = publication.keeping(there, self._options.keep or ())
+        elif (sent := self._task.created.get(*self._sent)) is not None:
+            # the server does not return the record of an earlier task yet [repo-29]: another start
+            # time would create a second record
+            publication = replace(publication, now=moment_of(sent) or publication.now)
         differences = None if there is None else publication.differences(there)
         if there is not None and differences:
             self._require_replaceable(there, differences)
@@ -305,6 +314,7 @@ class BuildPublishOperation:
                     raise
                 return False
 
+        self._task.created.add(*self._sent, value=data.record["started"])
         try:
             self._client.write(
                 purpose,
@@ -318,12 +328,8 @@ class BuildPublishOperation:
             if error.status == 403 and self._options.replace:
                 error.with_hint("replacing a record requires the permission to delete")
             raise
-        try:
-            found = self._read_record()
-        except ToolchainError as error:
-            if error.kind != "not_found":
-                raise
-            # server fact [repo-29]: a new record may appear with a delay
+        found = self._awaited(purpose)
+        if found is None:
             self._task.warn(
                 f"{purpose}: the server accepted the record, but does not return it yet"
             )
@@ -334,6 +340,19 @@ class BuildPublishOperation:
         if lost:
             self._task.warn(f"{purpose}: the server added to the record, which {lost}")
         return found
+
+    def _awaited(self, purpose: str) -> Mapping[str, Any] | None:
+        """Return the new record, which may appear with a delay [repo-29]; `None` if it does not."""
+        polling = PollInterval(_DELAY_SECONDS, 1.0)
+        while True:
+            try:
+                return self._read_record()
+            except ToolchainError as error:
+                if error.kind != "not_found":
+                    raise
+                if not polling.left:
+                    return None
+            polling.pause(purpose)
 
 
 def _publication(options: BuildPublishOptions, values: PublicValues) -> Publication:
