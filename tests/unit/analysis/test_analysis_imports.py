@@ -5,10 +5,12 @@ about them.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import run_folder
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.client import (
     AnalysisClient,
     Call,
@@ -36,6 +38,19 @@ SERVER = Import("importing the settings", Call("import_server_configuration"))
 RUNNING = lines({"project": "fw", "status": "Running"})
 COMPLETED = lines({"project": "fw", "status": "Completed"})
 OTHERS = {"project": "other", "status": "Failed", "message": "not ours"}
+
+
+class Clock:
+    """A clock that only a pause moves."""
+
+    def __init__(self) -> None:
+        self.now = 1e9
+
+    def time(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
 
 
 def follow(
@@ -103,6 +118,41 @@ def test_running_import_is_joined() -> None:
         lines(earlier, running), lines(earlier, {**running, "status": "Completed"})
     )
     assert actions == ["import_status", "import_status"]
+
+
+def test_import_of_another_task_is_joined_before_it_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(import_polling, "time", clock := Clock())
+    unlisted = [lines()] * 4  # the last one is the list of projects
+    replies = [lines(), DONE, *unlisted, RUNNING, COMPLETED, lines(), DONE]
+    with Stub(*replies) as stub:
+
+        def polling() -> ImportPolling:
+            interval = PollInterval(60, 5, now=clock.time, sleep=clock.sleep)
+            return ImportPolling(AnalysisClient(task_for(stub)[0]), PROJECT, interval)
+
+        polling().start()
+        assert import_polling.is_running(AnalysisClient(task_for(stub)[0]), "fw")
+        second = polling()
+        second.start()
+        assert second.finish() == [{"project": "fw", "status": "Completed"}]
+        polling().start()  # again, because the first has ended
+        actions = [form["action"] for form in sent(stub)]
+    assert [n for n, action in enumerate(actions) if action == "import_project"] == [1, 9]
+
+
+def test_import_that_never_appears_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(import_polling, "time", clock := Clock())
+    with Stub(*[lines(), DONE] * 2) as stub:
+        for _task in range(2):
+            interval = PollInterval(60, 5, now=clock.time, sleep=clock.sleep)
+            ImportPolling(AnalysisClient(task_for(stub)[0]), PROJECT, interval).start()
+            clock.sleep(20)
 
 
 def test_records_of_earlier_imports_are_ignored() -> None:

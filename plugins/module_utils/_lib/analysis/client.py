@@ -136,7 +136,7 @@ class AnalysisClient:
         self._retries = int(task.connection.settings["retries"])
         #: Functions that show progress lines and warnings to the user.
         self.progress, self.warn = task.progress, task.warn
-        self.predictions = task.predictions
+        self.predictions, self.created = task.predictions, task.created
         #: Error messages by action, for optional parameters that the server has rejected. They are
         #: stored with the session, because the items of a loop share it.
         self.refusals: dict[str, str] = self._transport.memory.setdefault("refused", {})

@@ -16,6 +16,7 @@ Example:
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -32,6 +33,8 @@ ImportState = Literal["running", "done", "failed", "unknown"]
 #: this share of the timeout.
 _GRACE = 15.0
 _GRACE_SHARE = 0.5
+#: Kind of the times at which the run has started imports, by project.
+_STARTED = "import"
 _STATES: dict[str, ImportState] = {
     **dict.fromkeys(("queued", "running"), "running"),
     **dict.fromkeys(("completed", "done", "finished"), "done"),
@@ -72,7 +75,15 @@ class Import:
 def is_running(client: AnalysisClient, project: str) -> bool:
     """Return whether an import of the project is running."""
     records = client.ask(f"reading the imports of the project '{project}'", Call("import_status"))
-    return any(_is_running(record, project) for record in records)
+    return any(_is_running(record, project) for record in records) or _is_new(client, project)
+
+
+def _is_new(client: AnalysisClient, project: str) -> bool:
+    """Return whether another task of the run has just started an import of the project, which may
+    still be missing in `import_status`.
+    """
+    started: float | None = client.created.get(_STARTED, project)
+    return started is not None and time.time() - started < _GRACE
 
 
 def state_of(record: Record) -> ImportState:
@@ -98,6 +109,10 @@ class ImportPolling:
         self._earlier = [record for record in shown if not _is_running(record, project)]
         if len(self._earlier) < len(shown):
             return
+        if project is not None:
+            if _is_new(self._client, project):
+                return
+            self._client.created.add(_STARTED, project, value=time.time())
 
         def has_started() -> bool | None:
             """Return whether the import has a record, or its project exists.
@@ -127,6 +142,7 @@ class ImportPolling:
                 finished = None
                 self._report("the server does not respond; still waiting")
             if finished is not None:
+                self._client.created.remove(_STARTED, str(self._wanted.project))
                 return finished
             last = f" ({self._last})" if self._last else ""
             self._interval.pause(f"{self._wanted.title}: the import has not finished{last}")
