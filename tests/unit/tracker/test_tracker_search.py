@@ -393,6 +393,17 @@ def test_created_issues_are_included_in_a_cloud_search() -> None:
         assert "reconcileIssues" not in stub.seen[1].target
 
 
+def test_written_issues_of_other_tasks_are_included(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path))
+    with Stub(Reply(body={"issues": [], "isLast": True})) as stub:
+        TrackerClient(Run(stub, {"timeout": 6}).task).note_written(7)
+        TrackerClient(Run(stub, {"timeout": 7}).task).note_written(5)
+        Run(stub, {"dialect": "cloud"})()
+        assert json.loads(stub.seen[0].body)["reconcileIssues"] == [5, 7]
+
+
 @pytest.mark.parametrize(
     ("issue", "word"),
     [

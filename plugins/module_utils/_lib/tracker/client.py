@@ -28,7 +28,8 @@ Taken = TypeVar("Taken")
 
 #: Anti-forgery header [tracker-12].
 _XSRF_HEADER = {"X-Atlassian-Token": "no-check"}
-#: Key in `memory` for the ids of created issues, and how many of them a search may name.
+#: Key for the ids of written issues in `memory`, and in the folder of the run; and how many of them
+#: a search may name.
 _WRITTEN, _MAX_WRITTEN = "tracker.written", 50
 #: Key in `memory` for the `deploymentType` of the server.
 _KIND, _CLOUD = "tracker.deployment", "Cloud"
@@ -122,17 +123,23 @@ class TrackerClient:
 
     @property
     def written(self) -> list[int]:
-        """Return the ids of the issues that this connection has created, newest last.
+        """Return the ids of issues that this run has written, at most 50.
 
-        The cloud finds new issues at once only if the search names their ids [tracker-11].
+        The cloud finds the current state of an issue only if the search names its id [tracker-11].
         """
-        found: list[int] = self.memory.setdefault(_WRITTEN, [])
-        return found
+        known: dict[str, int] = self.memory.get(_WRITTEN, {})
+        return sorted({**self._task.created.all(_WRITTEN, ""), **known}.values())
 
     def note_written(self, issue_id: object) -> None:
-        """Record the id of a new issue for later searches."""
+        """Record the id of an issue for later searches of this run.
+
+        It replaces an id with the same remainder, so that the newest ids of a series stay.
+        """
         if str(issue_id).isdecimal():
-            self.memory[_WRITTEN] = [*self.written, int(str(issue_id))][-_MAX_WRITTEN:]
+            number = int(str(issue_id))
+            place = str(number % _MAX_WRITTEN)
+            self.memory[_WRITTEN] = {**self.memory.get(_WRITTEN, {}), place: number}
+            self._task.created.add(_WRITTEN, "", place, value=number)
 
     @property
     def url(self) -> str:

@@ -86,7 +86,7 @@ class Task:
 
     @functools.cached_property
     def created(self) -> RunFolder:
-        """Return the keys of the objects that the run has created on this server."""
+        """Return what the run has written on this server, and reads may not show yet."""
         return RunFolder("created", self.connection.url)
 
     @functools.cached_property

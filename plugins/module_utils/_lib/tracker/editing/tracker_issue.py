@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, ClassVar
@@ -301,6 +301,7 @@ class PlannedIssue:
     """An issue with its planned edits, and their outcome.
 
     :param key: None for a new issue
+    :param number: id of an existing issue
     :param needs: required permissions
     :param create: creates a new issue and plans its other edits
     :param unsaved: reads the issue again, and returns the changes that the server did not store
@@ -316,6 +317,7 @@ class PlannedIssue:
     unsaved: Callable[[], list[Change]] = list
     done: list[Change] = field(default_factory=list)
     error: ToolchainError | None = None
+    number: str = ""
 
     @property
     def name(self) -> str:
@@ -391,7 +393,9 @@ class TrackerIssueOperation:
                 f"jql finds more than max_issues ({options.max_issues}) issues: nothing was"
                 " changed; narrow the query, or raise max_issues"
             )
-        return list(first_alone(options.parallel, lambda issue: _of_found(issue, parts), found))
+        written = set(self._client.written)
+        plan = lambda issue: _of_found(issue, parts, written)  # noqa: E731
+        return list(first_alone(options.parallel, plan, found))
 
     def _matched(self, parts: WantedParts, match: str) -> PlannedIssue:
         """Plan the edits of the issue that `match` finds, or a new issue.
@@ -411,7 +415,9 @@ class TrackerIssueOperation:
                 found = self._search(parts, match, 2)
         if len(found) > 1:
             raise several([issue.key for issue in found])
-        return _of_found(found[0], parts) if found else self._created(parts)
+        if not found:
+            return self._created(parts)
+        return _of_found(found[0], parts, self._client.written)
 
     def _existing(self, parts: WantedParts, key: str) -> TrackerIssue | None:
         """Return an issue of this run, or None if it has been deleted."""
@@ -516,6 +522,7 @@ class TrackerIssueOperation:
         """Write the edits of an issue in order."""
         if issue.create is not None:
             issue.create(issue)
+        self._client.note_written(issue.number)
         for edit in issue.edits:
             edit.write()
             issue.done += edit.changes
@@ -526,9 +533,13 @@ class TrackerIssueOperation:
         self._task.progress(f"{issue.key}: {issue.action}")
 
 
-def _of_found(issue: TrackerIssue, parts: WantedParts) -> PlannedIssue:
-    """Plan the edits of an issue from a search. If it differs, read it again first."""
-    if not any(part.differs(issue) for part in parts.all):
+def _of_found(issue: TrackerIssue, parts: WantedParts, written: Collection[int]) -> PlannedIssue:
+    """Plan the edits of an issue from a search. If it differs, read it again first.
+
+    :param written: ids of issues that the run has written, which a search may show as they were
+    """
+    is_current = issue.id not in map(str, written)
+    if is_current and not any(part.differs(issue) for part in parts.all):
         return PlannedIssue(issue.key, "unchanged")
     return _edited(parts.site.issue(issue.key, parts.names), parts)
 
@@ -541,7 +552,7 @@ def _edited(issue: TrackerIssue, parts: WantedParts) -> PlannedIssue:
     needs = [name for edit in edits for name in edit.needs]
     unsaved = partial(_unsaved, parts.site, written, issue)
     action = "updated" if edits else "unchanged"
-    return PlannedIssue(issue.key, action, changes, edits, needs, unsaved=unsaved)
+    return PlannedIssue(issue.key, action, changes, edits, needs, unsaved=unsaved, number=issue.id)
 
 
 def _unsaved(site: Site, written: Sequence[Part], before: TrackerIssue) -> list[Change]:

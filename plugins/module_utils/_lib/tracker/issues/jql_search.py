@@ -259,14 +259,15 @@ class JqlSearchOperation:
             )
         path = self._client.memory.get(_CLOUD)
         candidates = _TOKEN if path is None else (path,)
+        written = self._client.written
         for candidate in candidates:
 
             def page(token: str | None, size: int, route: str = candidate) -> Mapping[str, Any]:
                 # By default the cloud returns only ids; a server returns the navigable fields.
                 members = {"fields": ["*navigable"], **self._members(), "maxResults": size}
                 members["jql"] = self._jql_of_cloud
-                if self._client.written:
-                    members["reconcileIssues"] = self._client.written
+                if written:
+                    members["reconcileIssues"] = written
                 if token is not None:
                     members["nextPageToken"] = token
                 if "expand" in members:
