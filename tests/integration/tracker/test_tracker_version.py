@@ -216,6 +216,17 @@ def test_hidden_unresolved_issues_are_reported(tracker: Tracker) -> None:
     assert "2 unresolved issues of the version '1.1.0' could not be moved" in warning
 
 
+def test_moved_issues_that_are_still_counted_give_no_warning(tracker: Tracker) -> None:
+    issues = [{"id": "10024", "key": "REL-24", "fields": {}}]
+    late = {"body": {"issues": issues, "total": 1}, "status": 200}
+    count = {"body": {"issuesUnresolvedCount": 1}, "status": 200, "skip": 1}
+    tracker.sandbox.fault(service="tracker", path="/search$", **late)
+    tracker.sandbox.fault(service="tracker", path="/unresolvedIssueCount$", times=9, **count)
+    done = rel(tracker, "1.1.0", state="released", unresolved="2.0.0")
+    assert done.warnings == []
+    assert versions_of(tracker, "REL-24") == ["2.0.0"]
+
+
 def test_issues_are_moved_only_by_the_releasing_task(tracker: Tracker) -> None:
     rel(tracker, "1.1.0", state="released", unresolved="ignore")
     count = unresolved(tracker, "1.1.0")

@@ -325,10 +325,11 @@ class VersionKind(ProjectObjectKind[VersionEntry]):
             version = self.put(item, found)
         if version is None or self.left_of(item, version):
             return version  # not released, so the issues stay
-        if self._unresolved(version):
-            self._move_all(version, target)
-            count = self._unresolved(version)
-            if count:
+        count = self._unresolved(version)
+        if count:
+            # not counted again, because the count may lag behind the moves [tracker-20]
+            count -= self._move_all(version, target)
+            if count > 0:
                 self._task.warn(
                     f"{count} unresolved issues of the version '{version.name}' could not be moved,"
                     " because this account cannot see them"
@@ -347,8 +348,11 @@ class VersionKind(ProjectObjectKind[VersionEntry]):
             raise ToolchainError("protocol", f"the search '{jql}' did not return every match")
         return [str(issue["key"]) for issue in found.issues]
 
-    def _move_all(self, version: ProjectObject, target: ProjectObject) -> None:
-        """Replace a version of its unresolved issues by another. They keep their other versions."""
+    def _move_all(self, version: ProjectObject, target: ProjectObject) -> int:
+        """Replace a version of its visible unresolved issues by another, and return their number.
+
+        They keep their other versions.
+        """
 
         def move(key: str) -> None:
             verbs = [{"remove": {"id": version.id}}, {"add": {"id": target.id}}]
@@ -375,7 +379,9 @@ class VersionKind(ProjectObjectKind[VersionEntry]):
             if not done():
                 raise not_saved(purpose, ["fix_versions"], changed=True)
 
-        spread(4, move, self._issues(version))
+        keys = self._issues(version)
+        spread(4, move, keys)
+        return len(keys)
 
 
 class TrackerVersionOperation(Objects[VersionEntry, ProjectState]):
