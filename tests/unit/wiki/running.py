@@ -26,13 +26,18 @@ class Run:
     """A task on a wiki: `plan`, then `apply` if something changes, then the diff."""
 
     def __init__(
-        self, stub: Stub, *, read_only: bool = False, retries: int = 0, **params: Any
+        self,
+        stub: Stub,
+        *,
+        read_only: bool = False,
+        retries: int = 0,
+        dialect: str = "auto",
+        **params: Any,
     ) -> None:
         self.warnings: list[str] = []
         login = {"username": "reporter", "password": Secret("reporter-password")}
-        connection = connection_to(
-            stub.url, "wiki", settings={"retries": retries, "retry_max_wait": 0}, **login
-        )
+        settings = {"retries": retries, "retry_max_wait": 0, "dialect": dialect}
+        connection = connection_to(stub.url, "wiki", settings=settings, **login)
         self.options = build(WikiPageOptions, **params)
         self.task = Task(connection, self.warnings.append, read_only)
 

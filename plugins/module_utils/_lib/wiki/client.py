@@ -17,7 +17,16 @@ from ..core.http.writes import Verify
 from ..core.json_text import member
 from ..core.module.task import Task
 from .exchange import CONTENT, WikiExchange, content_route, results_of, saved_in, space_of
-from .page import Page, PredictedPages, composed, decomposed, number, page_of, same_title
+from .page import (
+    Page,
+    PredictedPages,
+    address_of,
+    composed,
+    decomposed,
+    number,
+    page_of,
+    same_title,
+)
 from .version2 import PagesOfVersion2
 
 Found = TypeVar("Found")
@@ -294,6 +303,8 @@ PROPERTIES = "metadata.properties"
 _OBSTACLES = "children.page,space.homepage"
 #: The operations that the account may perform on the page [wiki-18].
 _RIGHTS = "operations"
+#: Kind of the ids of pages that the run has written, by space and title.
+_WRITTEN = "page"
 
 
 class WikiClient(WikiExchange):
@@ -372,12 +383,31 @@ class WikiClient(WikiExchange):
         page_id = self.predicted.renamed_to(space, title)
         if page_id is not None:
             return self.find_by_id(purpose, page_id, space)
-        for form in dict.fromkeys((composed(title), decomposed(title))):
-            found = self._find(purpose, space, form)
-            if found is not None:
-                now = self.predicted.renamed(found)
-                return found if now.title == found.title else None
+        found = self._current(purpose, space, title)
+        if found is not None:
+            now = self.predicted.renamed(found)
+            return found if now.title == found.title else None
         return None
+
+    def _current(self, purpose: str, space: str, title: str) -> Page | None:
+        """Return the page with a title. A page that the run has written is read by its id: lookups
+        by title lag behind in the cloud [wiki-3].
+        """
+        written = self._task.created.get(_WRITTEN, address_of(space, title))
+        if written is not None:
+            found = self.get(purpose, written, space)
+            in_use = found is not None and found.status in ("current", "archived")
+            if found is not None and in_use and same_title(found.title, title):
+                return found
+        forms = dict.fromkeys((composed(title), decomposed(title)))
+        pages = (self._find(purpose, space, form) for form in forms)
+        return next((page for page in pages if page is not None and page.id != written), None)
+
+    def _note_written(self, page: Page | None, *titles: str) -> None:
+        """Record the id of a page for later lookups of the run by its present or former titles."""
+        if page is not None and page.space is not None and self.is_in_cloud:
+            for title in (page.title, *titles):
+                self._task.created.add(_WRITTEN, address_of(page.space, title), value=page.id)
 
     def _find(self, purpose: str, space: str, title: str) -> Page | None:
         return self._read(lambda pages: pages.find(purpose, space, title))
@@ -535,16 +565,21 @@ class WikiClient(WikiExchange):
         self, purpose: str, content: Mapping[str, Any], space: str, verify: Verify
     ) -> Page | None:
         """Create a page. Return it, or None if the response does not contain it."""
-        return self._pages.create(purpose, content, space, verify)
+        made = self._pages.create(purpose, content, space, verify)
+        self._note_written(made)
+        return made
 
     def replace(
         self, purpose: str, page: Page, content: Mapping[str, Any], verify: Verify
     ) -> Page | None:
         """Save a page. Return it, or None if the response does not contain it."""
-        return self._pages.replace(purpose, page, content, verify)
+        saved = self._pages.replace(purpose, page, content, verify)
+        self._note_written(page, content["title"])
+        return saved
 
-    def trash(self, purpose: str, page_id: str, verify: Verify) -> None:
-        self._pages.trash(purpose, page_id, verify)
+    def trash(self, purpose: str, page: Page, verify: Verify) -> None:
+        self._pages.trash(purpose, page.id, verify)
+        self._note_written(page)
 
     # -- labels, properties, attachments -------------------------------------------------------
 

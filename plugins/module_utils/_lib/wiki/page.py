@@ -209,15 +209,16 @@ _PREDICTED = "predicted-"
 
 def predicted_id(space: str, title: str) -> str:
     """Return the predicted id of a page that does not exist yet."""
-    return _PREDICTED + hashlib.sha256(_address(space, title).encode()).hexdigest()[:16]
+    return _PREDICTED + hashlib.sha256(address_of(space, title).encode()).hexdigest()[:16]
 
 
 def is_predicted(page_id: str) -> bool:
     return page_id.startswith(_PREDICTED)
 
 
-def _address(space: str, title: str) -> str:
-    return f"{space}/{title}".lower()
+def address_of(space: str, title: str) -> str:
+    """Return a key that is the same for equal titles of a space."""
+    return f"{space}/{composed(title)}".lower()
 
 
 class PredictedPages:
@@ -236,7 +237,7 @@ class PredictedPages:
     def add(self, page: Page) -> None:
         """Record a new page with its predicted id, or a page with its new title."""
         self._predictions.add("page", page.id, value=asdict(page))
-        self._predictions.add("title", _address(str(page.space), page.title), value=page.id)
+        self._predictions.add("title", address_of(str(page.space), page.title), value=page.id)
 
     def remove(self, page: Page) -> None:
         """Record a page that would be removed."""
@@ -262,12 +263,12 @@ class PredictedPages:
 
     def by_title(self, space: str, title: str) -> Page | None:
         """Return the new page with a title, or None."""
-        page_id = self._predictions.get("title", _address(space, title))
+        page_id = self._predictions.get("title", address_of(space, title))
         return None if page_id is None else self.by_id(page_id)
 
     def renamed_to(self, space: str, title: str) -> str | None:
         """Return the id of an existing page that would get this title, or None."""
-        found: str | None = self._predictions.get("title", _address(space, title))
+        found: str | None = self._predictions.get("title", address_of(space, title))
         return None if found is None or is_predicted(found) else found
 
     def renamed(self, page: Page) -> Page:

@@ -454,7 +454,7 @@ def trash(client: WikiClient, purpose: str, page: Page) -> None:
         return now is None or now.status != "current"
 
     try:
-        client.trash(purpose, page.id, is_gone)
+        client.trash(purpose, page, is_gone)
     except ToolchainError as error:
         if error.status != 404 or not is_gone():
             raise
