@@ -14,10 +14,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.ed
     TrackerIssueOperation,
     TrackerIssueOptions,
 )
+from tests.helpers.options import build
 from tests.unit.stub import Reply, Seen, Stub
 from tests.unit.tracker.running import Run
 
-FIELDS = {"summary": {}, "labels": {}}
+FIELDS: dict[str, Any] = {"summary": {}, "labels": {}}
 
 
 class Tracker:
@@ -52,8 +53,9 @@ def test_issue_that_the_run_has_written_is_read_by_its_key(
 
         def run(summary: str, timeout: int) -> bool:
             """Run the module with a connection of its own, as another worker does."""
-            options = TrackerIssueOptions(**{selection: "labels = x"}, summary=summary, **new)
-            settings = {"dialect": "server", "timeout": timeout}
+            given = {selection: "labels = x", "summary": summary, **new}
+            options = build(TrackerIssueOptions, **given)
+            settings: dict[str, Any] = {"dialect": "server", "timeout": timeout}
             found = Run(stub, TrackerIssueOperation, options, read_only=False, **settings)()
             return bool(found["changed"])
 
