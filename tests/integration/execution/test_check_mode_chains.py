@@ -248,6 +248,36 @@ CHAINS: dict[str, Chain] = {
             {"project": "REL", "name": "1.1.0", "state": "released", "unresolved": "7.8"},
         ),
     ],
+    "freed versions": [
+        ("tracker_version", {"project": "REL", "name": "2.0.0", "state": "absent"}),
+        ("tracker_version", {"project": "REL", "name": "1.1.0", "new_name": "2.0.0"}),
+    ],
+    "freed names of versions": [
+        ("tracker_version", {"project": "REL", "name": "2.0.0", "new_name": "2.0.1"}),
+        ("tracker_version", {"project": "REL", "name": "1.1.0", "new_name": "2.0.0"}),
+    ],
+    "freed titles": [
+        ("wiki_page", {"page_id": "1003", "state": "absent"}),
+        ("wiki_page", {"page_id": "1002", "title": "Release notes"}),
+    ],
+    "freed modules": [
+        ("analysis_module", {"project": "toolchain", "name": "core", "state": "absent"}),
+        ("analysis_module", {"project": "toolchain", "name": "ui, web", "new_name": "core"}),
+    ],
+    "freed repositories": [
+        (
+            "repo_repository",
+            {"key": "generic-release-local", "state": "absent", "force": True},
+        ),
+        (
+            "repo_repository",
+            {"key": "generic-release-local", "rclass": "local", "package_type": "npm"},
+        ),
+    ],
+    "freed jobs": [
+        ("ci_job", {"job": "no-parameters", "state": "absent", "force": True}),
+        ("ci_job", {"job": "no-parameters", "folder": True}),
+    ],
     "accounts": [
         ("analysis_user", {"name": "newcomer", "password": "pass-word-12345"}),
         ("analysis_group", {"name": "new", "users": ["newcomer"]}),

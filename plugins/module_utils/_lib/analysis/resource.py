@@ -315,7 +315,10 @@ class ResourceKind(ItemKind[Resource, State]):
             with item.reporting():
                 purpose = f"reading {resource.title}"
                 records = [] if prediction is True else self.client.ask(purpose, current.listing)
-                item.state = resource.find(resource.objects(records))
+                objects = resource.objects(records)
+                if self._task.predictions.is_free(*_place(resource, resource.target)):
+                    objects = {k: v for k, v in objects.items() if k != resource.target}
+                item.state = resource.find(objects)
 
     def compare(self, item: Item[Resource, State]) -> Plan:
         resource = item.entry
@@ -411,12 +414,17 @@ class ResourceKind(ItemKind[Resource, State]):
         return again
 
     def predict(self, item: Item[Resource, State]) -> None:
-        before, after, noun = item.plan.before, item.plan.after, item.entry.noun
-        name = str(after.get("name", before.get("name")))
-        if item.plan.action == "delete":
-            self._task.predictions.remove(noun, name)
-        else:
-            self._task.predictions.add(noun, name, value=before.get("name", True))
+        before, after, predictions = item.plan.before, item.plan.after, self._task.predictions
+        former, name = before.get("name", True), str(after.get("name", before.get("name")))
+        if item.plan.action == "delete" or former not in (True, name):
+            predictions.remove(*_place(item.entry, str(former)))
+        if item.plan.action != "delete":
+            predictions.add(*_place(item.entry, name), value=former)
+
+
+def _place(resource: Resource, name: str) -> tuple[str, ...]:
+    """Return kind and name of an object for predictions; names are only unique in their project."""
+    return resource.noun, *filter(None, [resource.project]), name
 
 
 def _returning(resource: Resource, found: Plan, state: State) -> Plan:

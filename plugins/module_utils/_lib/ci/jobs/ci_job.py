@@ -566,7 +566,14 @@ class CiJobOperation:
         """Return the XML of the job of the task or of another job; `None` if the job does not exist
         or is not visible.
         """
+        if job is None and self._is_free:
+            return None
         return self._objects.text(self._purpose, (job or self._job).path)
+
+    @property
+    def _is_free(self) -> bool:
+        """Return whether an earlier task in check mode would delete the job."""
+        return self._task.predictions.is_free("job", self._job.name)
 
     def _require_spelling(self, job: Job) -> None:
         """Raise `conflict` if the server spells the name of a job with other letter case."""
@@ -582,7 +589,7 @@ class CiJobOperation:
         Server fact [ci-29]: `buildable` of a computed folder is false if the folder or a parent
         folder is disabled. Only its configuration shows which.
         """
-        shown = self._shown(self._job.path, _STATE)
+        shown = None if self._is_free else self._shown(self._job.path, _STATE)
         if shown is None:
             return None
         self._job.require_spelling(shown, self._purpose)

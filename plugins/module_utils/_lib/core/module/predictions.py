@@ -7,6 +7,9 @@ from typing import Any
 
 from .run_folder import RunFolder
 
+#: Prefix of the kind of objects that earlier tasks would remove.
+_GONE = "no "
+
 
 class Predictions:
     """The objects that earlier tasks of this run would create on a server.
@@ -30,6 +33,7 @@ class Predictions:
         """
         if self._check_mode:
             self._folder.add(kind, *name, value=value)
+            self._folder.remove(_GONE + kind, *name)
 
     def get(self, kind: str, *name: str) -> Any:
         """Return the value of an object that an earlier task would create, or `None`."""
@@ -40,9 +44,14 @@ class Predictions:
         return self._folder.all(kind, parent) if self._check_mode else {}
 
     def remove(self, kind: str, *name: str) -> None:
-        """Remove an object that this task would delete."""
+        """Remove an object that this task would delete, or a name that it would no longer have."""
         if self._check_mode:
             self._folder.remove(kind, *name)
+            self._folder.add(_GONE + kind, *name)
+
+    def is_free(self, kind: str, *name: str) -> bool:
+        """Return whether an earlier task would have removed the object with this name."""
+        return self.get(_GONE + kind, *name) is not None
 
     def follow(self, kind: str, name: str, action: str) -> None:
         """Add the object that a task creates, or remove the object that it deletes.

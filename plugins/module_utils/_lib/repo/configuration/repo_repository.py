@@ -91,8 +91,12 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
         for item in items:
             item.state = found[item.name]
 
+    def _is_free(self, key: str) -> bool:
+        """Return whether an earlier task in check mode would delete the repository."""
+        return self._task.predictions.is_free("repository", key.lower())
+
     def compare(self, item: RepositoryItem) -> Plan:
-        entry, config = item.entry, item.state
+        entry, config = item.entry, None if self._is_free(item.name) else item.state
         if entry.state == "absent":
             return self._removal(entry, config)
         wanted = _fields(entry)
@@ -173,7 +177,7 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
         if item.plan.action == "create" and not item.entry.project:
             # raises for an account that cannot read the list
             for known in self._catalogue.all() or ():
-                if known.lower() == item.name.lower():
+                if known.lower() == item.name.lower() and not self._is_free(known):
                     raise ToolchainError(
                         "conflict",
                         f"creating the repository '{item.name}': the repository '{known}' exists,"

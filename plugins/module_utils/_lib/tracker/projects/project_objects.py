@@ -287,7 +287,7 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
         """
         entry, known = item.entry, self.known(item)
         found, renamed = known.named(entry.name), None
-        if entry.new_name is not None and _key(entry.project, entry.new_name) not in self._going:
+        if entry.new_name is not None and not self._is_free(entry.project, entry.new_name):
             renamed = known.named(entry.new_name)
         if renamed is not None and self.key(entry) in self._renamed:
             return renamed
@@ -298,6 +298,13 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
                 f" {self.noun} '{renamed.name}' already exists",
             )
         return found or renamed
+
+    def _is_free(self, project: str, name: str) -> bool:
+        """Return whether an earlier entry, or an earlier task in check mode, takes this name from
+        its object.
+        """
+        place = (self.noun, project, name.lower())
+        return _key(project, name) in self._going or self._task.predictions.is_free(*place)
 
     def desired(self, entry: Named, current: ProjectObject | None, **values: Any) -> dict[str, Any]:
         """Return the desired values of the options that are set."""
@@ -517,6 +524,9 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
         if item.plan.action == "delete":
             predictions.remove(*place)
         else:
+            former = item.plan.before.get("name", name)
+            if former != name:
+                predictions.remove(self.noun, item.entry.project, str(former).lower())
             predictions.add(*place, value=name)
             if item.plan.before.get("name") != name:
                 # not its project: a query may name the object without it

@@ -432,7 +432,8 @@ class SinglePage:
             if error.kind != "not_found":
                 raise
             return  # a server without a lookup by title
-        if other is not None and other.id != page.id:
+        gone = self._client.predicted.removed_in(page.space)
+        if other is not None and other.id not in {page.id, *gone}:
             reason = (
                 f"the page {other.id} in the space {page.space} already has the title"
                 f" '{other.title}'"
