@@ -153,7 +153,7 @@ def test_keys_of_shown_options_contain_no_secret() -> None:
 def test_options_with_unknown_secrets_are_found_at_any_depth() -> None:
     private = {"type": "dict", "private": True}
     entries = {"type": "list", "options": {"settings": private}}
-    src = {"type": "path"}
+    src: dict[str, Any] = {"type": "path"}
     assert private_options({"entries": entries, "src": src, "name": {}}) == {"entries", "src"}
     public = {"entries": {"options": {"key": {"no_log": True}}}, "src": src, "name": {}}
     assert not private_options(public)

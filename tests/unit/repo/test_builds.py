@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -429,7 +430,7 @@ def test_promotion_of_a_build_without_files_changes_nothing(server: Server, modu
 
 def test_build_without_files_is_not_promoted_to_an_unknown_repository(server: Server) -> None:
     server.on["GET /api/repositories/nowhere"] = Reply(404)
-    server.on["GET /api/repositories"] = Reply(body=[{"key": "rel", "type": "LOCAL"}])
+    server.on["GET /api/repositories"] = Reply(body=json.dumps([{"key": "rel", "type": "LOCAL"}]))
     server.on[RECORD] = record(modules=[])
     server.on["POST /api/search/aql"] = Reply(body={"results": []})
     server.on[PROMOTE] = Reply(404, "Cannot find target repository by the key 'nowhere'.")
