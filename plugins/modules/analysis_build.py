@@ -92,14 +92,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.resources import (
-    analysis_build,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.analysis.resources import analysis_build
 
 
 def main() -> None:
-    runner.run(analysis_build.AnalysisBuildOptions, analysis_build.AnalysisBuildOperation)
+    run(analysis_build.AnalysisBuildOptions, analysis_build.AnalysisBuildOperation)
 
 
 if __name__ == "__main__":

@@ -410,14 +410,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.configuration import (
-    analysis_config,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.analysis.configuration import analysis_config
 
 
 def main() -> None:
-    runner.run(analysis_config.AnalysisConfigOptions, analysis_config.AnalysisConfigOperation)
+    run(analysis_config.AnalysisConfigOptions, analysis_config.AnalysisConfigOperation)
 
 
 if __name__ == "__main__":

@@ -115,14 +115,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.resources import (
-    analysis_module,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.analysis.resources import analysis_module
 
 
 def main() -> None:
-    runner.run(analysis_module.AnalysisModuleOptions, analysis_module.AnalysisModuleOperation)
+    run(analysis_module.AnalysisModuleOptions, analysis_module.AnalysisModuleOperation)
 
 
 if __name__ == "__main__":

@@ -120,14 +120,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.issues import (
-    analysis_report_info,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.analysis.issues import analysis_report_info
 
 
 def main() -> None:
-    runner.run(
+    run(
         analysis_report_info.AnalysisReportInfoOptions,
         analysis_report_info.AnalysisReportInfoOperation,
     )

@@ -137,14 +137,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.resources import (
-    analysis_role,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.analysis.resources import analysis_role
 
 
 def main() -> None:
-    runner.run(analysis_role.AnalysisRoleOptions, analysis_role.AnalysisRoleOperation)
+    run(analysis_role.AnalysisRoleOptions, analysis_role.AnalysisRoleOperation)
 
 
 if __name__ == "__main__":

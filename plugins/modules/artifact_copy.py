@@ -139,14 +139,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer import (
-    artifact_copy,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.repo.transfer import artifact_copy
 
 
 def main() -> None:
-    runner.run(artifact_copy.ArtifactCopyOptions, artifact_copy.ArtifactCopyOperation)
+    run(artifact_copy.ArtifactCopyOptions, artifact_copy.ArtifactCopyOperation)
 
 
 if __name__ == "__main__":

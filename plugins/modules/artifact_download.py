@@ -222,16 +222,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer import (
-    artifact_download,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.repo.transfer import artifact_download
 
 
 def main() -> None:
-    runner.run(
-        artifact_download.ArtifactDownloadOptions, artifact_download.ArtifactDownloadOperation
-    )
+    run(artifact_download.ArtifactDownloadOptions, artifact_download.ArtifactDownloadOperation)
 
 
 if __name__ == "__main__":

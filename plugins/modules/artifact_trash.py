@@ -77,14 +77,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.cleanup import (
-    artifact_trash,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.repo.cleanup import artifact_trash
 
 
 def main() -> None:
-    runner.run(artifact_trash.ArtifactTrashOptions, artifact_trash.ArtifactTrashOperation)
+    run(artifact_trash.ArtifactTrashOptions, artifact_trash.ArtifactTrashOperation)
 
 
 if __name__ == "__main__":

@@ -110,14 +110,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds import (
-    build_retention,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.repo.builds import build_retention
 
 
 def main() -> None:
-    runner.run(build_retention.BuildRetentionOptions, build_retention.BuildRetentionOperation)
+    run(build_retention.BuildRetentionOptions, build_retention.BuildRetentionOperation)
 
 
 if __name__ == "__main__":

@@ -133,12 +133,12 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds import ci_artifact
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.ci.builds import ci_artifact
 
 
 def main() -> None:
-    runner.run(ci_artifact.CiArtifactOptions, ci_artifact.CiArtifactOperation)
+    run(ci_artifact.CiArtifactOptions, ci_artifact.CiArtifactOperation)
 
 
 if __name__ == "__main__":

@@ -94,12 +94,12 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs import ci_branch_scan
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.ci.jobs import ci_branch_scan
 
 
 def main() -> None:
-    runner.run(ci_branch_scan.CiBranchScanOptions, ci_branch_scan.CiBranchScanOperation)
+    run(ci_branch_scan.CiBranchScanOptions, ci_branch_scan.CiBranchScanOperation)
 
 
 if __name__ == "__main__":

@@ -106,14 +106,12 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds import (
-    ci_build_delete,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.ci.builds import ci_build_delete
 
 
 def main() -> None:
-    runner.run(ci_build_delete.CiBuildDeleteOptions, ci_build_delete.CiBuildDeleteOperation)
+    run(ci_build_delete.CiBuildDeleteOptions, ci_build_delete.CiBuildDeleteOperation)
 
 
 if __name__ == "__main__":

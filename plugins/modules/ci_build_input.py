@@ -98,14 +98,12 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds import (
-    ci_build_input,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.ci.builds import ci_build_input
 
 
 def main() -> None:
-    runner.run(ci_build_input.CiBuildInputOptions, ci_build_input.CiBuildInputOperation)
+    run(ci_build_input.CiBuildInputOptions, ci_build_input.CiBuildInputOperation)
 
 
 if __name__ == "__main__":

@@ -128,12 +128,12 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds import ci_build_stop
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.ci.builds import ci_build_stop
 
 
 def main() -> None:
-    runner.run(ci_build_stop.CiBuildStopOptions, ci_build_stop.CiBuildStopOperation)
+    run(ci_build_stop.CiBuildStopOptions, ci_build_stop.CiBuildStopOperation)
 
 
 if __name__ == "__main__":

@@ -95,14 +95,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import (
-    ci_configuration,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.ci.server import ci_configuration
 
 
 def main() -> None:
-    runner.run(ci_configuration.CiConfigurationOptions, ci_configuration.CiConfigurationOperation)
+    run(ci_configuration.CiConfigurationOptions, ci_configuration.CiConfigurationOperation)
 
 
 if __name__ == "__main__":

@@ -148,12 +148,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import ci_export
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.ci.server import ci_export
 
 
 def main() -> None:
-    runner.run(ci_export.CiExportOptions, ci_export.CiExportOperation)
+    run(ci_export.CiExportOptions, ci_export.CiExportOperation)
 
 
 if __name__ == "__main__":

@@ -158,12 +158,12 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs import ci_job
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.ci.jobs import ci_job
 
 
 def main() -> None:
-    runner.run(ci_job.CiJobOptions, ci_job.CiJobOperation)
+    run(ci_job.CiJobOptions, ci_job.CiJobOperation)
 
 
 if __name__ == "__main__":

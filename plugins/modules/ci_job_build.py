@@ -351,12 +351,12 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds import ci_job_build
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.ci.builds import ci_job_build
 
 
 def main() -> None:
-    runner.run(ci_job_build.CiJobBuildOptions, ci_job_build.CiJobBuildOperation)
+    run(ci_job_build.CiJobBuildOptions, ci_job_build.CiJobBuildOperation)
 
 
 if __name__ == "__main__":

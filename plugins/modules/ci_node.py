@@ -125,12 +125,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import ci_node
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.ci.server import ci_node
 
 
 def main() -> None:
-    runner.run(ci_node.CiNodeOptions, ci_node.CiNodeOperation)
+    run(ci_node.CiNodeOptions, ci_node.CiNodeOperation)
 
 
 if __name__ == "__main__":

@@ -115,12 +115,12 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import ci_plugin
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.ci.server import ci_plugin
 
 
 def main() -> None:
-    runner.run(ci_plugin.CiPluginOptions, ci_plugin.CiPluginOperation)
+    run(ci_plugin.CiPluginOptions, ci_plugin.CiPluginOperation)
 
 
 if __name__ == "__main__":

@@ -81,12 +81,12 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import ci_restart
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.ci.server import ci_restart
 
 
 def main() -> None:
-    runner.run(ci_restart.CiRestartOptions, ci_restart.CiRestartOperation)
+    run(ci_restart.CiRestartOptions, ci_restart.CiRestartOperation)
 
 
 if __name__ == "__main__":

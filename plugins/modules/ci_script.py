@@ -151,12 +151,12 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import ci_script
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.ci.server import ci_script
 
 
 def main() -> None:
-    runner.run(ci_script.CiScriptOptions, ci_script.CiScriptOperation)
+    run(ci_script.CiScriptOptions, ci_script.CiScriptOperation)
 
 
 if __name__ == "__main__":

@@ -76,14 +76,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images import (
-    docker_image_info,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.repo.images import docker_image_info
 
 
 def main() -> None:
-    runner.run(docker_image_info.DockerImageInfoOptions, docker_image_info.DockerImageInfoOperation)
+    run(docker_image_info.DockerImageInfoOptions, docker_image_info.DockerImageInfoOperation)
 
 
 if __name__ == "__main__":

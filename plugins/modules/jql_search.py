@@ -107,14 +107,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues import (
-    jql_search,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.tracker.issues import jql_search
 
 
 def main() -> None:
-    runner.run(jql_search.JqlSearchOptions, jql_search.JqlSearchOperation)
+    run(jql_search.JqlSearchOptions, jql_search.JqlSearchOperation)
 
 
 if __name__ == "__main__":

@@ -101,14 +101,12 @@ http:
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.atlassian import (
-    oauth_consumer,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.atlassian import oauth_consumer
 
 
 def main() -> None:
-    runner.run(oauth_consumer.OauthConsumerOptions, oauth_consumer.OauthConsumerOperation)
+    run(oauth_consumer.OauthConsumerOptions, oauth_consumer.OauthConsumerOperation)
 
 
 if __name__ == "__main__":

@@ -123,14 +123,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.bundles import (
-    release_bundle_promote,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.repo.bundles import release_bundle_promote
 
 
 def main() -> None:
-    runner.run(
+    run(
         release_bundle_promote.ReleaseBundlePromoteOptions,
         release_bundle_promote.ReleaseBundlePromoteOperation,
     )

@@ -205,14 +205,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.configuration import (
-    repo_repository,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.repo.configuration import repo_repository
 
 
 def main() -> None:
-    runner.run(repo_repository.RepoRepositoryOptions, repo_repository.RepoRepositoryOperation)
+    run(repo_repository.RepoRepositoryOptions, repo_repository.RepoRepositoryOperation)
 
 
 if __name__ == "__main__":

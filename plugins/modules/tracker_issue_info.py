@@ -72,16 +72,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues import (
-    tracker_issue_info,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.tracker.issues import tracker_issue_info
 
 
 def main() -> None:
-    runner.run(
-        tracker_issue_info.TrackerIssueInfoOptions, tracker_issue_info.TrackerIssueInfoOperation
-    )
+    run(tracker_issue_info.TrackerIssueInfoOptions, tracker_issue_info.TrackerIssueInfoOperation)
 
 
 if __name__ == "__main__":

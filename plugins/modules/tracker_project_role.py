@@ -103,14 +103,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.projects import (
-    tracker_project_role,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.tracker.projects import tracker_project_role
 
 
 def main() -> None:
-    runner.run(
+    run(
         tracker_project_role.TrackerProjectRoleOptions,
         tracker_project_role.TrackerProjectRoleOperation,
     )

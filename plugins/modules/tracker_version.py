@@ -152,14 +152,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.projects import (
-    tracker_version,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.tracker.projects import tracker_version
 
 
 def main() -> None:
-    runner.run(tracker_version.TrackerVersionOptions, tracker_version.TrackerVersionOperation)
+    run(tracker_version.TrackerVersionOptions, tracker_version.TrackerVersionOperation)
 
 
 if __name__ == "__main__":

@@ -177,12 +177,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree import wiki_export
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.wiki.tree import wiki_export
 
 
 def main() -> None:
-    runner.run(wiki_export.WikiExportOptions, wiki_export.WikiExportOperation)
+    run(wiki_export.WikiExportOptions, wiki_export.WikiExportOperation)
 
 
 if __name__ == "__main__":

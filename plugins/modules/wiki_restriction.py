@@ -103,14 +103,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages import (
-    wiki_restriction,
-)
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.wiki.pages import wiki_restriction
 
 
 def main() -> None:
-    runner.run(wiki_restriction.WikiRestrictionOptions, wiki_restriction.WikiRestrictionOperation)
+    run(wiki_restriction.WikiRestrictionOptions, wiki_restriction.WikiRestrictionOperation)
 
 
 if __name__ == "__main__":

@@ -338,12 +338,12 @@ http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(
 error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree import wiki_tree
+from ..module_utils._lib.core.module.runner import run
+from ..module_utils._lib.wiki.tree import wiki_tree
 
 
 def main() -> None:
-    runner.run(wiki_tree.WikiTreeOptions, wiki_tree.WikiTreeOperation)
+    run(wiki_tree.WikiTreeOptions, wiki_tree.WikiTreeOperation)
 
 
 if __name__ == "__main__":
