@@ -25,15 +25,10 @@ from typing import Any
 from ansible.plugins.callback import CallbackBase
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import ansible_internals
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.descriptors import (
-    descriptor_of,
-)
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import switch, terminal
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.recorder import (
-    module_of,
-    name_without_role,
-)
+from ..plugin_utils._lib import ansible_internals
+from ..plugin_utils._lib.descriptors import descriptor_of
+from ..plugin_utils._lib.report import switch, terminal
+from ..plugin_utils._lib.report.recorder import module_of, name_without_role
 
 _DEBUG = ("debug", "ansible.builtin.debug")
 

@@ -37,29 +37,13 @@ from ansible.plugins.callback import CallbackBase
 from ansible.template import Templar
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
+from ..module_utils._lib.core.module import (
     import_finders,  # noqa: F401 - importing it installs the finder  # pylint: disable=unused-import
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
-    ansible_internals,
-    collection,
-    survey,
-)
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
-    commands,
-    ignored,
-    since,
-    switch,
-    terminal,
-    texts,
-    writing,
-)
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
-    Contents,
-)
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.recorder import (
-    Recorder,
-)
+from ..plugin_utils._lib import ansible_internals, collection, survey
+from ..plugin_utils._lib.report import commands, ignored, since, switch, terminal, texts, writing
+from ..plugin_utils._lib.report.contents import Contents
+from ..plugin_utils._lib.report.recorder import Recorder
 
 _VARIABLES = ("drift_report", "drift_table", "drift_ignore", "drift_output")
 

@@ -51,12 +51,8 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.issues import (
-    issue_search,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
-    ToolchainError,
-)
+from ..module_utils._lib.analysis.issues import issue_search
+from ..module_utils._lib.core.errors import ToolchainError
 
 
 def analysis_query(value: Any) -> str:

@@ -58,7 +58,7 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import excerpt
+from ..module_utils._lib.core.errors import excerpt
 
 _RELEASE = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?")
 

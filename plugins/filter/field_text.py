@@ -48,9 +48,7 @@ from typing import Any
 
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues import (
-    field_text as texts,
-)
+from ..module_utils._lib.tracker.issues import field_text as texts
 
 
 def field_text(value: Any, field: str = "") -> str:

@@ -41,7 +41,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import texts
+from ..plugin_utils._lib.report import texts
 
 
 def findings_page(findings: Any) -> str:

@@ -62,10 +62,8 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
-    ToolchainError,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.jql import build
+from ..module_utils._lib.core.errors import ToolchainError
+from ..module_utils._lib.tracker.jql import build
 
 
 def jql(value: Any, join: str = "and", order_by: Any = None) -> str:

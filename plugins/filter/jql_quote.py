@@ -41,14 +41,9 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
-    ToolchainError,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.input_check import (
-    Place,
-    text,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.jql import quote
+from ..module_utils._lib.core.errors import ToolchainError
+from ..module_utils._lib.core.module.input_check import Place, text
+from ..module_utils._lib.tracker.jql import quote
 
 _VALUE = Place("the value to quote")
 

@@ -59,11 +59,8 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
-    ToolchainError,
-    excerpt,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats import converter
+from ..module_utils._lib.core.errors import ToolchainError, excerpt
+from ..module_utils._lib.wiki.formats import converter
 
 
 def storage_format(value: Any) -> str:

@@ -60,12 +60,8 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
-    ToolchainError,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.configuration import (
-    terraform,
-)
+from ..module_utils._lib.core.errors import ToolchainError
+from ..module_utils._lib.repo.configuration import terraform
 
 
 def terraform_repositories(document: Any, ignore: Collection[str] = ()) -> dict[str, Any]:

@@ -63,22 +63,13 @@ from ansible.inventory.data import InventoryData
 from ansible.inventory.group import to_safe_group_name
 from ansible.parsing.dataloader import DataLoader
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import input_check
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import ci_nodes
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.service import SERVICE
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
-    argument_spec,
-    environment_name,
-    resolve,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
-    ToolchainError,
-    invalid,
-)
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.ansible_internals import (
-    InventoryPlugin,
-)
+from ..module_utils._lib.ci.server import ci_nodes
+from ..module_utils._lib.ci.service import SERVICE
+from ..module_utils._lib.core.connection.options import argument_spec, environment_name, resolve
+from ..module_utils._lib.core.errors import ToolchainError, invalid
+from ..module_utils._lib.core.module import input_check
+from ..plugin_utils._lib import lookups
+from ..plugin_utils._lib.ansible_internals import InventoryPlugin
 
 
 class InventoryModule(InventoryPlugin):

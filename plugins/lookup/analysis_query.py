@@ -53,11 +53,8 @@ _list:
 from functools import partial
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.issues.issue_search import (
-    SearchOptions,
-    issues,
-)
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
+from ..module_utils._lib.analysis.issues.issue_search import SearchOptions, issues
+from ..plugin_utils._lib import lookups
 
 
 class LookupModule(lookups.QueryLookup):

@@ -50,12 +50,12 @@ _list:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items.artifact_info import (
+from ..module_utils._lib.repo.items.artifact_info import (
     ArtifactInfoOperation,
     ArtifactInfoOptions,
     option_of,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
+from ..plugin_utils._lib import lookups
 
 
 class LookupModule(lookups.QueryLookup):

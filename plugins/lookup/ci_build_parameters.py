@@ -44,8 +44,8 @@ _list:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs import ci_job_info
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
+from ..module_utils._lib.ci.jobs import ci_job_info
+from ..plugin_utils._lib import lookups
 
 
 class LookupModule(lookups.QueryLookup):

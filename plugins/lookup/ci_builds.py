@@ -54,11 +54,9 @@ _list:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
-    typed_options,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs import ci_job_info
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
+from ..module_utils._lib.ci.jobs import ci_job_info
+from ..module_utils._lib.core.module import typed_options
+from ..plugin_utils._lib import lookups
 
 
 class LookupModule(lookups.QueryLookup):

@@ -48,11 +48,11 @@ _list:
 
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images.docker_image_info import (
+from ..module_utils._lib.repo.images.docker_image_info import (
     DockerImageInfoOperation,
     DockerImageInfoOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
+from ..plugin_utils._lib import lookups
 
 
 class LookupModule(lookups.QueryLookup):

@@ -47,11 +47,8 @@ _list:
 from dataclasses import asdict
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.jql_search import (
-    JqlSearchOperation,
-    JqlSearchOptions,
-)
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
+from ..module_utils._lib.tracker.issues.jql_search import JqlSearchOperation, JqlSearchOptions
+from ..plugin_utils._lib import lookups
 
 
 class LookupModule(lookups.QueryLookup):

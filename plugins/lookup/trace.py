@@ -96,25 +96,14 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.records import (
-    TracedBuild,
-    traced_build,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
-    ToolchainError,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.json_text import (
-    json_objects,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds import trace
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.client import (
-    TrackerClient,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues import (
-    tracker_issue_info,
-)
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
+from ..module_utils._lib.ci.builds.records import TracedBuild, traced_build
+from ..module_utils._lib.core.errors import ToolchainError
+from ..module_utils._lib.core.json_text import json_objects
+from ..module_utils._lib.core.module.task import Task
+from ..module_utils._lib.repo.builds import trace
+from ..module_utils._lib.tracker.client import TrackerClient
+from ..module_utils._lib.tracker.issues import tracker_issue_info
+from ..plugin_utils._lib import lookups
 
 Options = Callable[[str], Any]
 Record = Mapping[str, Any]

@@ -53,12 +53,9 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages.wiki_page_info import (
-    WikiPageInfoOperation,
-    WikiPageInfoOptions,
-)
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
+from ..module_utils._lib.core.module.task import Task
+from ..module_utils._lib.wiki.pages.wiki_page_info import WikiPageInfoOperation, WikiPageInfoOptions
+from ..plugin_utils._lib import lookups
 
 
 class LookupModule(LookupBase):
