@@ -311,7 +311,17 @@ def test_no_report_is_written_if_results_are_unreadable(
 
 
 @pytest.mark.parametrize(
-    ("default", "expected"), [("{{ entry.index }}", [0, 1]), ("{{ limit }}", [0, 0])]
+    ("default", "expected"),
+    [
+        ("{{ entry.index }}", [0, 1]),
+        ("{{ number }}", [0, 1]),
+        ("{{ limit }}", [0, 0]),
+        ("{{ of_item }}", [0, 1]),
+        ("{{ settings.limit }}", [0, 1]),
+        ("{{ ansible_loop.first }}", [0, 1]),
+        ("{{ circle }}", [0, 0]),
+        ("entry", [0, 0]),
+    ],
 )
 def test_defaults_that_refer_to_the_item_are_evaluated_for_each(
     monkeypatch: pytest.MonkeyPatch, default: str, expected: list[int]
@@ -322,7 +332,15 @@ def test_defaults_that_refer_to_the_item_are_evaluated_for_each(
     )
     monkeypatch.setattr(ansible_internals, "_DEFAULTS", {})
     task = SimpleNamespace(_uuid="1", module_defaults=[{"delivery.toolchain.x": {"a": default}}])
-    variables = {"ansible_loop_var": "entry"}
+    variables = {
+        "ansible_loop_var": "entry",
+        "ansible_index_var": "number",
+        "limit": 5,
+        "of_item": "{{ [limit, chosen] | max }}",
+        "chosen": "{{ entry.limit }}",
+        "settings": {"limit": "{{ number }}"},
+        "circle": "{{ circle }}",
+    }
     found = [
         ansible_internals.module_arguments("x", {}, task, None, variables)["timeout"]
         for _item in range(2)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import re
 import sys
 import traceback
 from abc import ABC, abstractmethod
@@ -362,8 +363,11 @@ def _is_2_19(version: str = __version__) -> bool:
     return tuple(int(number) for number in version.split(".")[:2]) >= (2, 19)
 
 
-#: `module_defaults` by task, host and module. All items of a loop run in one process.
-_DEFAULTS: dict[tuple[str, str, str], dict[str, Any]] = {}
+#: `module_defaults` by task, host and module, and whether they refer to the item of a loop. All
+#: items run in one process.
+_DEFAULTS: dict[tuple[str, str, str], tuple[dict[str, Any], bool]] = {}
+#: Names in a template.
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def module_arguments(
@@ -380,9 +384,12 @@ def module_arguments(
     try:
         key = task_id(task), str(variables.get("inventory_hostname")), name
         # evaluating them takes 2 ms, so only those that refer to the item are evaluated for each
-        refers = variables.get("ansible_loop_var", "") in str(task.module_defaults)
-        if refers or key not in _DEFAULTS:
-            _DEFAULTS[key] = _module_defaults(name, task, templar)
+        defaults, refers = _DEFAULTS.get(key, ({}, True))
+        if refers:
+            defaults = _module_defaults(name, task, templar)
+            # the variables contain templates as they are written, so the first item decides
+            refers = key in _DEFAULTS or _refers_to_item(task.module_defaults, variables)
+            _DEFAULTS[key] = defaults, refers
     except (Missing, TypeError) as error:
         raise AnsibleError(
             f"The role desired_state does not run on ansible-core {__version__}, which applies"
@@ -395,7 +402,24 @@ def module_arguments(
         for name, value in options.items()
         if not is_omitted(value) and not (isinstance(omit, str) and value == omit)
     }
-    return {**_DEFAULTS[key], **given}
+    return {**defaults, **given}
+
+
+def _refers_to_item(defaults: Any, variables: Mapping[str, Any]) -> bool:
+    """Return whether templates refer to the item of the loop, also through other variables."""
+    loop_names = map(variables.get, ("ansible_loop_var", "ansible_index_var"))
+    item_names, seen = {"ansible_loop", *filter(None, loop_names)}, set[str]()
+    pending = [defaults]
+    while pending:
+        text = str(pending.pop())
+        is_template = "{{" in text or "{%" in text
+        new = set(_NAME.findall(text)) - seen if is_template else set()
+        if new & item_names:
+            return True
+        seen |= new
+        values = map(variables.get, new)
+        pending += [value for value in values if isinstance(value, (str, list, dict))]
+    return False
 
 
 def _module_defaults(name: str, task: Any, templar: Any) -> dict[str, Any]:
