@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import run_folder
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.client import RepoClient
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items import listing
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer import (
     artifact_download,
 )
@@ -94,6 +97,17 @@ def test_file_is_downloaded(server: Server, tmp_path: Path) -> None:
     assert values["downloaded_bytes"] == 1
     assert tree(tmp_path) == {"d/b;1.txt": "x"}
     assert [seen.target for seen in server.stub.seen] == ["/base/r/a/b%3B1.txt"] * 2
+
+
+def test_file_of_an_earlier_task_in_check_mode_gets_the_same_place(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.on["GET /api/repositories"] = REPOSITORIES
+    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path))
+    client = RepoClient(server.task(check=True))
+    listing.predict(client, "r", "a/b.txt", listing.StoredItem(1))
+    _plan, values = server.run(Operation, asked_for(tmp_path / "d", path="a/b.txt"), check=True)
+    assert [file["dest"] for file in values["files"]] == [f"{tmp_path}/d/b.txt"]
 
 
 def test_unchanged_file_takes_one_request(server: Server, tmp_path: Path) -> None:

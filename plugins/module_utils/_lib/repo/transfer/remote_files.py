@@ -79,14 +79,16 @@ def find_files(client: RepoClient, repo: str, path: str, wanted: Filter) -> list
     """
     if names_many(path):
         stored = _many(client, repo, path, wanted)
+        folder, is_match = _matcher_of(path)
     else:
-        stored = list(filter(wanted.keeps, _single(client, repo, join(*segments(path)))))
+        single = join(*segments(path))
+        stored = list(filter(wanted.keeps, _single(client, repo, single)))
+        folder, is_match = single.rpartition("/")[0], single.__eq__
         if not stored:
             repositories.require(client, [repo])
         stored = _having(client, stored, wanted.properties)
     if not client.predictions.active:
         return stored
-    folder, is_match = _matcher_of(path) if names_many(path) else ("", join(*segments(path)).__eq__)
     found = {file.path: file for file in stored}
     items: dict[str, StoredItem | None] = {
         item_path: StoredItem(**value)
