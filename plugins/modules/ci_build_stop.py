@@ -26,7 +26,7 @@ options:
   build:
     description:
       - Number of the build, or a permalink such as V(lastBuild).
-      - A permalink is resolved once, so no later build is stopped.
+      - A permalink is resolved once, so no later build is stopped. A build that waits in the queue is not yet V(lastBuild).
       - Set exactly one of O(build) and O(queue_id).
     type: str
   queue_id:

@@ -46,7 +46,9 @@ options:
         mode waits for the build that an earlier task of the same run would start.
     type: int
   build: &build
-    description: Build to wait for with O(state=finished), a number or a permalink such as V(lastBuild).
+    description:
+      - Build to wait for with O(state=finished), a number or a permalink such as V(lastBuild).
+      - A build that waits in the queue is not yet V(lastBuild). Name it by O(queue_id).
     type: str
   parameters: &parameters
     description:

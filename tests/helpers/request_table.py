@@ -19,6 +19,7 @@ _HEAD = """\
 
 The requests that a task sends. The tests count exactly these requests in the log of the sandbox. If the two flavours of the sandbox
 (a server with the written interfaces only, and a real server) differ, the table has both numbers.
+In the cloud, a task finds a page that the run has written with a request less than another page.
 `python -m tools.generated` writes this page from them.
 
 | operation | module | requests | writes |

@@ -78,6 +78,19 @@ def test_running_build_is_awaited(given: dict[str, Any]) -> None:
     assert played.clock.pauses
 
 
+def test_last_build_that_is_just_starting_is_awaited() -> None:
+    begins: dict[str, Any] = {"nextBuildNumber": 8, "lastBuild": {"number": 6}}
+    ci = Ci(jobs=[begins, begins, {**begins, "lastBuild": {"number": 7}}], running=[build(7)])
+    values, played = play(ci, build="lastBuild")
+    assert isinstance(values, dict)
+    assert values["build"]["number"] == 7
+    assert len(played.clock.pauses) == 2
+    _values, played = play(Ci(job=begins, running=[build(6)]), build="lastBuild")
+    assert sum(played.clock.pauses) <= 2
+    _values, played = play(Ci(job=begins, running=[build(6)]), build="6")
+    assert played.clock.pauses == []
+
+
 @pytest.mark.parametrize("read_only", [False, True])
 def test_completed_build_is_returned_immediately(read_only: bool) -> None:
     values, played = play(Ci(items=[item(7)]), read_only=read_only, queue_id=14)

@@ -18,7 +18,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
     ToolchainError,
 )
 from tests.helpers.options import build as options_of
-from tests.unit.ci.server import Played, build
+from tests.unit.ci.server import Played, build, left
 from tests.unit.stub import Reply, Seen, Stub
 
 BACK = Reply(302, headers={"Location": "."})
@@ -81,7 +81,7 @@ def test_running_build_is_stopped_and_awaited() -> None:
     assert values["build"]["parameters"] == {"A": "1"}
     # the build number that the permalink refers to, not the permalink, which may change
     assert sent(played) == ["/base/job/folder/job/job/7/stop"]
-    assert played.stub.seen[0].path == "/base/job/folder/job/job/lastBuild/api/json"
+    assert played.stub.seen[1].path == "/base/job/folder/job/job/lastBuild/api/json"
 
 
 def test_completed_build_is_unchanged() -> None:
@@ -246,3 +246,58 @@ def test_rejection_is_reported(response: Reply, kind: str) -> None:
 def test_invalid_options_are_rejected(options: dict[str, Any]) -> None:
     error, played = failed(Runs(), **options)
     assert (error.kind, played.stub.seen) == ("invalid", [])
+
+
+class Queue:
+    """A queue whose item has these states in successive reads; the last repeats.
+
+    `None`: the server does not know the item.
+    """
+
+    def __init__(self, *states: dict[str, Any] | None) -> None:
+        self.states = list(states)
+
+    def __call__(self, seen: Seen) -> Reply:
+        if seen.path.startswith("/base/crumbIssuer"):
+            return Reply(404)
+        if seen.path == "/base/queue/cancelItem":
+            return Reply(404 if self.states[0] and "executable" in self.states[0] else 204)
+        if not seen.path.startswith("/base/queue/item/14/"):
+            is_job = seen.path.endswith("/job/job/api/json")
+            return Reply(body={"builds": []} if is_job else build(7, None))
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        task = {"url": "http://ci/job/folder/job/job/"}
+        return Reply(404) if state is None else Reply(body={"id": 14, "task": task, **state})
+
+
+def test_item_that_is_not_known_yet_is_cancelled() -> None:
+    queue = Queue(None, None, {"why": "Waiting"}, {"cancelled": True})
+    values, played = play(queue, build=None, queue_id=14)
+    assert (values["changed"], values["build"]) == (True, None)
+    assert sent(played) == ["/base/queue/cancelItem"]
+    error, played = failed(Queue(None), build=None, queue_id=14)
+    assert error.kind == "not_found"
+    assert sum(played.clock.pauses) <= 2
+
+
+def test_build_of_an_item_that_is_just_starting_is_returned() -> None:
+    queue = Queue({"why": "Waiting"}, left(None), left(None), left(7))
+    values, played = play(queue, build=None, queue_id=14)
+    assert (values["changed"], values["build"]["number"]) == (False, 7)
+    assert len(played.posts) == 1
+
+
+def test_last_build_that_is_just_starting_is_stopped() -> None:
+    class Starts(Runs):
+        reads = 0
+
+        def __call__(self, seen: Seen) -> Reply:
+            if not seen.path.endswith("/job/job/api/json"):
+                return super().__call__(seen)
+            self.reads += 1
+            newest = 6 if self.reads < 3 else 7
+            return Reply(body={"nextBuildNumber": 8, "lastBuild": {"number": newest}})
+
+    starts = Starts()
+    values, _played = play(starts, build="lastBuild")
+    assert (values["changed"], values["build"]["number"], starts.reads) == (True, 7, 3)

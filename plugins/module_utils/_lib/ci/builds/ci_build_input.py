@@ -15,6 +15,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged, without_none
+from ...core.progress import PollInterval
 from ...core.verification import without_effect
 from .. import client
 from ..client import BUILD, CANCEL, SEES_JOB, object_of, require_confirmation, server_of
@@ -68,6 +69,8 @@ class CiBuildInputOperation:
         self._server = server_of(task)
 
     def plan(self) -> Plan:
+        starting = PollInterval(records.STARTING_SECONDS, _PAUSE)
+        records.await_newest(self._server, self._purpose, self._job, self._segment, starting)
         build = self._read(self._segment)
         pending = self._find(pending_inputs(build))
         types = {entry["name"]: entry["type"] for entry in (pending or {}).get("parameters", ())}

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -79,7 +79,11 @@ class CiBuildStopOperation:
         if options.queue_id is None:
             self._stopped = _RunningBuild(task, options, job, make_polling)
         else:
-            self._stopped = _QueuedBuild(server_of(task), job, options.queue_id)
+
+            def polling() -> PollInterval:
+                return make_polling(queue_item.ITEM_SECONDS, options.poll_interval)
+
+            self._stopped = _QueuedBuild(server_of(task), job, options.queue_id, polling)
 
     def plan(self) -> Plan:
         return self._stopped.plan()
@@ -101,7 +105,10 @@ class _RunningBuild:
         self._server = server_of(task)
 
     def plan(self) -> Plan:
-        shown, response = records.read_build(self._server, self._purpose, self._job, self._segment)
+        place = self._server, self._purpose, self._job, self._segment
+        starting = self._make_polling(records.STARTING_SECONDS, self._options.poll_interval)
+        records.await_newest(*place, starting)
+        shown, response = records.read_build(*place)
         polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
         build = FollowedBuild(self._server, self._job, polling)
         build.take_build(shown, response)
@@ -170,10 +177,15 @@ class _RunningBuild:
 
 
 class _QueuedBuild:
-    """Cancels a waiting queue item."""
+    """Cancels a waiting queue item.
 
-    def __init__(self, server: Transport, job: Job, number: int) -> None:
-        self._server, self._job = server, job
+    :param polling: starts to wait for an item that the server shows late [ci-8]
+    """
+
+    def __init__(
+        self, server: Transport, job: Job, number: int, polling: Callable[[], PollInterval]
+    ) -> None:
+        self._server, self._job, self._polling = server, job, polling
         purpose = f"cancelling queue item {number} of the job '{job.name}'"
         self._item = QueueItem(server, job, number, purpose)
 
@@ -182,7 +194,7 @@ class _QueuedBuild:
 
         Raises `not_found` for an unknown item.
         """
-        item = self._item.read()
+        item = self._item.known(self._polling())
         values = {"build": self._build_values(item)}
         if not item.waits:
             return unchanged(values)
@@ -198,7 +210,10 @@ class _QueuedBuild:
         except ToolchainError as error:
             if error.status != _RACE or not self._is_gone():
                 raise
-        item = self._item.read()
+        item, polling = self._item.read(), self._polling()
+        while item.waits and polling.left:  # its build may be just starting
+            polling.pause(purpose)
+            item = self._item.read()
         if item.waits:
             raise ToolchainError(
                 "permission",

@@ -38,10 +38,6 @@ TriggerRule = Literal["always", "unless_successful"]
 #: `started`: start a build. `finished`: wait for a build that an earlier task started.
 State = Literal["started", "finished"]
 
-#: Maximum seconds to wait until the server knows a queue item.
-_ITEM_SECONDS = 2.0
-#: Maximum seconds to wait until the server lists a starting build.
-_STARTING_SECONDS = 2.0
 #: Maximum seconds to wait for the end of a build after a stop request.
 _STOP_SECONDS = 10.0
 #: Maximum seconds for the stop request after Ctrl-C.
@@ -196,7 +192,7 @@ class BuildRequest:
                 first._find()
                 return
             state = first._read(lookback(first))
-            polling = first.make_polling(_STARTING_SECONDS, first.options.poll_interval)
+            polling = first.make_polling(records.STARTING_SECONDS, first.options.poll_interval)
             compares = any(request.options.trigger == "unless_successful" for request in requests)
             while compares and state.lacks_newest and polling.left:
                 polling.pause(first.purpose)
@@ -232,7 +228,7 @@ class BuildRequest:
         purpose = f"waiting for a build of the job '{self.job.name}'"
         item, segment = self.options.queue_id, self._build
         if item is not None:
-            polling = self.make_polling(_ITEM_SECONDS, self.options.poll_interval)
+            polling = self.make_polling(queue_item.ITEM_SECONDS, self.options.poll_interval)
             number = QueueItem(self.server, self.job, item, purpose).build_number(polling)
             if number is None:
                 self.found = TriggeredBuild(item)
@@ -240,6 +236,8 @@ class BuildRequest:
             segment = str(number)
         if segment is None:  # check mode: an earlier task would start the build
             return
+        polling = self.make_polling(records.STARTING_SECONDS, self.options.poll_interval)
+        records.await_newest(self.server, purpose, self.job, segment, polling)
         build, self.response = records.read_build(self.server, purpose, self.job, segment)
         self.found = TriggeredBuild(item, build["number"], build=build)
 

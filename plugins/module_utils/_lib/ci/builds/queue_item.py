@@ -24,6 +24,8 @@ from ..job_address import Job, same_job
 from . import records
 
 METHODS = ("stop", "term", "kill")
+#: Maximum seconds to wait until the server knows a queue item, or the number of its build.
+ITEM_SECONDS = 2.0
 #: Statuses for an item that is unknown or has left the queue. Older servers return 302 or 404.
 _LEFT_QUEUE = (404, 422)
 
@@ -155,21 +157,27 @@ class QueueItem:
         cancelled = item.get("cancelled") is True
         return ItemState(number is None and not cancelled, cancelled, number)
 
+    def known(self, polling: PollInterval) -> ItemState:
+        """Return the state of the item, which the server may not know yet [ci-8].
+
+        :param polling: time limit for an unknown item
+        """
+        while True:
+            try:
+                return self.read()
+            except ToolchainError as error:
+                if error.kind != "not_found" or polling.left <= 0:
+                    raise
+            polling.pause(self.purpose)
+
     def build_number(self, polling: PollInterval) -> int | None:
         """Return the number of the build, or `None` if the item is still waiting.
 
         Raises `failed` if the item was cancelled.
 
-        :param polling: time limit for an item that the server does not know yet [ci-8]
+        :param polling: time limit for an unknown item
         """
-        while True:
-            try:
-                state = self.read()
-                break
-            except ToolchainError as error:
-                if error.kind != "not_found" or polling.left <= 0:
-                    raise
-            polling.pause(self.purpose)
+        state = self.known(polling)
         if state.cancelled:
             message = f"queue item {self.number} was cancelled before it was built"
             raise ToolchainError("failed", f"{self.purpose}: {message}")

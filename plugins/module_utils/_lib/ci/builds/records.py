@@ -14,6 +14,7 @@ from ...core.http.messages import Response
 from ...core.http.transport import Transport
 from ...core.json_text import json_objects
 from ...core.module.task import Task
+from ...core.progress import PollInterval
 from ...core.times import iso, moment_of
 from ..client import object_of, part, server_of
 from ..job_address import Job, build_path, job_of, same_job
@@ -71,6 +72,8 @@ FOLLOWED_FIELDS = f"{_STATE_FIELDS},actions[{_ACTION_FIELDS},{INPUT_FIELDS}]"
 SUMMARIES = f"allBuilds[{BUILD_FIELDS}]{{0,{NEWEST}}}"
 #: Query for the newest build number, to learn whether a job exists and has builds.
 _NEWEST = "lastBuild[number]"
+#: Maximum seconds to wait until the server lists a starting build.
+STARTING_SECONDS = 2.0
 #: Maximum build number: a signed 64-bit integer.
 _HIGHEST = 1 << 63
 _NUMBERS = ("number", "queueId", "duration", "estimatedDuration", "timestamp", "id", "inQueueSince")
@@ -367,6 +370,23 @@ def no_build(server: Transport, purpose: str, job: Job, segment: str) -> Toolcha
         method="GET",
         url=f"{server.connection.url}/{job.path}/{segment}/",
     )
+
+
+def await_newest(
+    server: Transport, purpose: str, job: Job, segment: str, polling: PollInterval
+) -> None:
+    """Wait until the permalink `lastBuild` leads to a build that is just starting [ci-8].
+
+    :param segment: build number or permalink; only `lastBuild` may wait
+    """
+    query = {"tree": f"nextBuildNumber,{_NEWEST}"}
+    while segment == "lastBuild":
+        response = server.read(purpose, f"{job.path}/api/json", query=query, expect=(200, 404))
+        shown = object_of(response) if response.status == 200 else {}
+        newest = number_of(part(shown.get("lastBuild")).get("number")) or 0
+        if (number_of(shown.get("nextBuildNumber")) or 0) <= newest + 1 or not polling.left:
+            return
+        polling.pause(purpose)
 
 
 def build_response(
