@@ -155,6 +155,21 @@ def test_invalid_baseline_is_rejected_before_any_request(required: Any) -> None:
     assert caught.value.kind == "invalid"
 
 
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("git", "required[1] is a string: expected a mapping of name, version, state"),
+        ({"nme": "git"}, "required[1].nme is not an option"),
+        ({"version": "1"}, "required[1]: name is missing"),
+        ({"name": " "}, "required[1].name is empty"),
+    ],
+)
+def test_invalid_entry_of_the_baseline_is_named_by_its_position(entry: Any, message: str) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        run({"required": [{"name": "ant"}, entry]})
+    assert message in caught.value.message
+
+
 def test_baseline_lists_unwanted_plugins() -> None:
     wanted = [
         {"name": "git", "state": "disabled"},

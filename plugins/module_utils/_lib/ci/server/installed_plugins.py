@@ -24,6 +24,7 @@ from ...core.errors import excerpt, invalid
 from ...core.finding import Finding
 from ...core.http.transport import Transport
 from ...core.json_text import as_text, json_objects
+from ...core.module.input_check import check_options
 from ...core.module.task import Task
 from ..client import object_of, server_of
 from ..ssh_commands import SshCommands, SshOptions
@@ -242,6 +243,19 @@ _VERSION = re.compile(r"(?=\D*\d)(?!.*\.x\Z)\w[\w.+-]*", re.ASCII)
 _ACTIVE_STATES = ("present", "enabled")
 _INACTIVE_STATES = ("absent", "disabled")
 
+#: Options for `check_options`, because `required` may also be a dict of names.
+_ENTRIES = {
+    "required": {
+        "type": "list",
+        "elements": "dict",
+        "options": {
+            "name": {"type": "str", "required": True},
+            "version": {"type": "str", "empty": True},
+            "state": {"type": "str"},
+        },
+    }
+}
+
 #: Plugin name to minimum version; `None` accepts any version.
 Baseline: TypeAlias = "Mapping[str, str | None]"
 
@@ -280,10 +294,8 @@ def unwanted_of(required: Any) -> dict[str, str]:
         )
     states: dict[str, set[str]] = {}
     known = (*_ACTIVE_STATES, *_INACTIVE_STATES)
-    for entry in required:
-        name = entry.get("name") if isinstance(entry, Mapping) else None
-        if not (name and isinstance(name, str)) or set(entry) - {"name", "version", "state"}:
-            raise invalid(f"required: {excerpt(entry)} is not a dict of name, version and state")
+    for entry in check_options(_ENTRIES, {"required": required})["required"]:
+        name = entry["name"]
         state = entry.get("state") or "present"
         if state not in known:
             raise invalid(
