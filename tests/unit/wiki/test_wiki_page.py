@@ -364,6 +364,15 @@ def test_unknown_space_or_server_is_not_absent(stub: Stub, wiki: Wiki) -> None:
         assert Run(stub, state="absent", **options).fails().kind == "not_found"
 
 
+def test_absent_section_does_not_remove_its_page(stub: Stub, wiki: Wiki) -> None:
+    address: dict[str, Any] = {"page_id": "7", "section": "Changes", "state": "absent"}
+    ways: list[dict[str, Any]] = [address, {"pages": [address]}]
+    for options in ways:
+        error = Run(stub, **options).fails()
+        assert (error.kind, "section: state=absent" in error.message) == ("invalid", True)
+    assert stub.seen == []
+
+
 def test_pattern_as_absent_title_is_rejected(stub: Stub, wiki: Wiki) -> None:
     error = Run(stub, space="REL", title="Notes *", state="absent").fails()
     assert (error.kind, "wildcard" in error.message) == ("invalid", True)

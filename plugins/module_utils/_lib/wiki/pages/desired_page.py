@@ -100,6 +100,14 @@ class PageOptions(PageFields):
     state: Literal["present", "absent"] = "present"
     force: bool = False
 
+    def require(self) -> None:
+        super().require()
+        if self.section is not None and self.state == "absent":
+            raise invalid(
+                f"section: state=absent would remove all of {self.named}: leave out section, or"
+                " set body to '' to empty the section"
+            )
+
 
 #: Maximum number of texts in a message.
 _SHOWN = 5
