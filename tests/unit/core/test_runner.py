@@ -209,6 +209,14 @@ def test_secrets_of_options_are_masked_in_every_spelling(
     assert not [form for form in (*spelt, "told", "pass/w", "\x1b", "u001b") if form in shown]
 
 
+def test_rejected_input_is_a_result_without_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    with given_to_a_module({"a": 1.5}), pytest.raises(SystemExit):
+        runner._Module(argument_spec={"a": {"type": "str"}})
+    result = json.loads(capsys.readouterr().out)
+    assert (result["changed"], result["error"]["kind"]) == (False, "invalid")
+    assert result["http"]["requests"] == 0
+
+
 @pytest.mark.parametrize("predict", [True, False])
 def test_unpredictable_values_are_absent_in_check_mode(*, predict: bool) -> None:
     operation = Known(Plan({"a": 1}, {"a": 2}, "update", result={"name": "x"}))
