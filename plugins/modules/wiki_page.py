@@ -60,7 +60,8 @@ options:
     description:
       - Text of a heading. Only the content below it is managed, up to the next element that is, or contains, a heading of the same or a
         higher level. A macro, a table or a layout is never cut.
-      - The rest of the page is kept unchanged, byte for byte. The heading must exist exactly once.
+      - The rest of the page is kept unchanged, byte for byte. The heading must exist exactly once. Rejected with O(state=absent), which
+        removes the whole page.
     type: str
   must_keep:
     description:
