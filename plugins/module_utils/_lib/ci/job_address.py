@@ -23,6 +23,9 @@ _ENCODED_IN_NAMES = re.compile(r"[/?#\[\]\\]|%(?!23|25|2F|3F|5B|5C|5D)")
 #: Characters that no job name contains, not even the name of a branch.
 _IMPOSSIBLE = re.compile(r"[*^:\x00-\x1f\x7f]")
 
+#: Characters that no name at the top of the server contains: a branch is below its project.
+_NOT_AT_THE_TOP = re.compile(r"[?*\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]")
+
 #: What the names of nodes and views cannot contain or be.
 _NOT_IN_NAMES = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
 
@@ -118,12 +121,13 @@ def _of_names(names: list[str], option: str) -> Job:
     if not {".", ".."}.isdisjoint(names):
         named = "/".join(names)
         raise invalid(f"{option} is '{named}': use the full name of the job, without '.' and '..'")
-    odd = next((name for name in names if _IMPOSSIBLE.search(name)), None)
-    if odd is not None:
-        raise invalid(
-            f"{option}: '{printable(odd)}' cannot be the name of a job: it contains one of *^: or a"
-            " control character"
-        )
+    for level, name in enumerate(names):
+        if (_IMPOSSIBLE if level else _NOT_AT_THE_TOP).search(name):
+            characters = "*^:" if level else "?*\\%!@#$^&|<>[]:;"
+            raise invalid(
+                f"{option}: '{printable(name)}' cannot be the name of a job: it contains one of"
+                f" {characters} or a control character"
+            )
     stored = [_ENCODED_IN_NAMES.sub(lambda found: quote(found[0], safe=""), name) for name in names]
     path = "/".join(f"job/{address.path(name)}" for name in stored)
     return Job(path, "/".join(names))
