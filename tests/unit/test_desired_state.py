@@ -276,8 +276,9 @@ def test_unknown_environment_is_rejected(tmp_path: Path, name: str) -> None:
     write(tmp_path, **BASE, environments__production__ci="check_java: false")
     with pytest.raises(
         desired_state.DesiredStateError, match=r"no environment .*: it has production"
-    ):
+    ) as raised:
         desired_state.read(tmp_path, READING, name)
+    assert ("mkdir" in str(raised.value)) == (name in ("", "staging"))
 
 
 def test_invalid_input_of_an_environment_is_reported_with_its_file(tmp_path: Path) -> None:

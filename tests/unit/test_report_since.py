@@ -184,7 +184,7 @@ def test_every_file_lists_new_persistent_resolved_and_ignored_findings(tmp_path:
     assert [finding["status"] for finding in report["findings"]] == ["drift", "drift", "ignored"]
     markdown = (tmp_path / "report.md").read_text("utf-8")
     assert "1 new, 1 still, 2 resolved" in markdown
-    for words in ("| still, since 2026-11-01 |", "## Resolved", "## Skipped", "a trial"):
+    for words in ("| still, since 2026-11-01 |", "## Resolved", "## Ignored", "a trial"):
         assert words in markdown
     suites = ElementTree.parse(tmp_path / "report.xml").getroot()
     assert (suites.get("tests"), suites.get("failures"), suites.get("skipped")) == ("5", "2", "1")
@@ -212,7 +212,7 @@ def test_terminal_separates_ignored_findings() -> None:
     assert lines[1].split() == ["ci", SERVER, "0", "1", "0", "1"]
     assert "~ job b: differs" in lines
     assert "~ job a: differs" not in lines
-    assert "1 of 2 objects differs on 1 server; 1 skipped." in lines
+    assert "1 of 2 objects differs on 1 server; 1 ignored." in lines
 
 
 def test_failure_cannot_be_ignored() -> None:

@@ -254,10 +254,10 @@ def overlay(folder: Path, environment: str) -> Path:
     known = environments(folder)
     if environment not in known:
         there = f"it has {', '.join(known)}" if known else f"it has no folder {ENVIRONMENTS}"
-        raise DesiredStateError(
-            f"{folder} has no environment {environment!r}: {there}. For a new one, run mkdir -p"
-            f" {shlex.quote(str(folder / ENVIRONMENTS / environment))}"
-        )
+        if Path(environment).name == environment != "..":
+            place = shlex.quote(str(folder / ENVIRONMENTS / environment))
+            there += f". For a new one, run mkdir -p {place}"
+        raise DesiredStateError(f"{folder} has no environment {environment!r}: {there}")
     return folder / ENVIRONMENTS / environment
 
 

@@ -380,7 +380,7 @@ def test_survey_replies_reach_the_report_beside_an_unreadable_history(
     assert len(json.loads((tmp_path / "told/history.json").read_text("utf-8"))) == 1
     assert "is not a history of reports" in " ".join(run.output.split())
     assert _read(tmp_path / "told")["counts"]["ignored"] == 1
-    assert "; 1 skipped." in run.output
+    assert "; 1 ignored." in run.output
     reason = "ignored until 2999\\-12\\-31: no reason given"
     assert reason.replace("\\", "") in (tmp_path / "told/report.md").read_text("utf-8")
     assert "::warning title=analysis" in run.output

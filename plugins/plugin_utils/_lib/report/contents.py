@@ -26,7 +26,7 @@ _STATUSES = ("ok", "unknown", "ignored", "unmanaged", "drift", "failed")
 #: The keys of `counts`, in the order of `report.json` and of the tables.
 COUNTS = ("ok", "drift", "failed", "unmanaged", "unknown", "ignored")
 #: Words for people. All other counts are called by their key.
-TITLES = {"ok": "in sync", "drift": "differ", "ignored": "skipped"}
+TITLES = {"ok": "in sync", "drift": "differ"}
 #: What a finding calls its sides `before` and `after`, by whether the run was in check mode.
 SIDES = {True: ("on the server", "in Git"), False: ("before", "after")}
 #: Statuses that `drift_ignore` accepts in every run, because no run changes such objects.

@@ -4,7 +4,7 @@
 (() => {
   const { report, history, links, files, compared, commands, ruled, resolved_count: allResolved } = JSON.parse(document.getElementById("data").textContent);
   const titles = { failed: "Failed", missing: "Missing", different: "Different", extra: "Not in Git",
-    unmanaged: "Not managed", unknown: "Not compared", ignored: "Skipped" };
+    unmanaged: "Not managed", unknown: "Not compared", ignored: "Ignored" };
   const groups = Object.keys(titles);
   const mostLines = 4000;
   const mostPrinted = 300;
@@ -313,7 +313,7 @@
     const about = node("p", "faint", `${one.host} · ${one.task}`);
     if (row.isCut) row.body.append(node("p", "", one.text));
     if (one.status === "ignored") {
-      row.body.append(node("p", "", `Skipped${one.until ? ` until ${one.until}` : ""}: ${one.reason || "no reason given"}`));
+      row.body.append(node("p", "", `Ignored${one.until ? ` until ${one.until}` : ""}: ${one.reason || "no reason given"}`));
     }
     if (one.since === "still") about.append(` · first seen ${minute(one.first_seen)}`);
     if (one.changed_by || one.changed_at) {
@@ -342,11 +342,11 @@
     finding, group: group(finding), link: links[index], file: files[index], visible: true, place: null,
     words: `${finding.kind} ${finding.name} ${finding.host}`.toLowerCase(),
   });
-  const chipOf = (row) => ({ failed: "failed", unmanaged: "notes", unknown: "notes", ignored: "skipped" }[row.group]
+  const chipOf = (row) => ({ failed: "failed", unmanaged: "notes", unknown: "notes", ignored: "ignored" }[row.group]
     || (compared ? row.finding.since : ""));
   // whether a chip shows a row
   const isShown = (row, chip) => !chip || chipOf(row) === chip || (row.finding.status === "drift" && row.finding.action === chip);
-  const ranks = ["failed", "new", "", "still", "notes", "skipped"];
+  const ranks = ["failed", "new", "", "still", "notes", "ignored"];
   const rank = (row) => ranks.indexOf(chipOf(row));
   // a row gets its nodes when it is to be seen
   const draw = (row) => {
@@ -431,7 +431,7 @@
   const makeChips = () => {
     const words = { "": ["finding", "findings"], notes: ["note", "notes"] };
     for (const action of Object.keys(writes)) words[action] = report.check ? [`to ${action}`] : [`${action}d`];
-    for (const value of ["", "failed", ...Object.keys(writes), "new", "still", "notes", "skipped", "resolved"]) {
+    for (const value of ["", "failed", ...Object.keys(writes), "new", "still", "notes", "ignored", "resolved"]) {
       const count = value === "resolved" ? allResolved : rows.filter((row) => isShown(row, value)).length;
       if (!count) continue;
       const [one, several = one] = words[value] || [value];

@@ -27,7 +27,7 @@ _TONES = {"as wanted": "fine", "changed": "fine", "failed": "failed"}
 #: What the sign before a finding means, and the sign before a change that `enforce` has made.
 _SIGNS = ("+ missing on the server", "~ different", "- delete on the server")
 _SIGNS_OF_CHANGES = ("+ created", "~ updated", "- deleted on the server")
-_OTHER_SIGNS = ("! failed", "? not managed or not compared", ". skipped")
+_OTHER_SIGNS = ("! failed", "? not managed or not compared", ". ignored")
 #: Maximum number of findings on the page, and of resolved ones; `report.json` has all of them.
 MAX_FINDINGS = 5_000
 #: Statuses in the order in which findings are left out: the last ones first.

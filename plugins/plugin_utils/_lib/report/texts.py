@@ -152,7 +152,7 @@ def markdown(contents: Contents) -> str:
     lines += _rows(
         "Resolved", (*place, most[0]), contents.resolved, lambda found: (_action(found),)
     )
-    lines += _rows("Skipped", (*place, "why"), ignored, lambda found: (accepted(found),))
+    lines += _rows("Ignored", (*place, "why"), ignored, lambda found: (accepted(found),))
     return "\n".join([*lines, ""])
 
 
@@ -222,7 +222,7 @@ def storage(findings: Sequence[Mapping[str, Any]]) -> str:
         "Failures": "failed",
         "Not managed": "unmanaged",
         "Unknown": "unknown",
-        "Skipped": "ignored",
+        "Ignored": "ignored",
     }
     numbers = {title: statuses.count(status) for title, status in named.items()}
     counts = f"{not_read(unread)}. " if unread else ""
