@@ -291,7 +291,12 @@ def _task(service: Service, module: _Module) -> Task:
 
 def _failure(error: ToolchainError) -> dict[str, Any]:
     """Return the return values of a task that failed before there was a connection."""
-    return {"msg": error.message, "error": error.as_dict(), "http": Accounting().as_dict()}
+    return {
+        "msg": error.message,
+        "changed": False,
+        "error": error.as_dict(),
+        "http": Accounting().as_dict(),
+    }
 
 
 def _must_apply(operation: Operation, plan: Plan, check_mode: bool) -> bool:
