@@ -171,6 +171,7 @@ def test_invalid_or_unsupported_permissions_are_reported(fresh: Fresh) -> None:
             "",
         ),
         ({"key": "REL", "state": "absent", "name": "x"}, "invalid", "name cannot be combined"),
+        ({"key": "REL", "permissions_mode": "add"}, "invalid", "permissions_mode requires perm"),
     ):
         for check in (True, False):
             error = refused(sandbox, check=check, **options)

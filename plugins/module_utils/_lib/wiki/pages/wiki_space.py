@@ -339,6 +339,7 @@ class SpaceEntry:
 
     option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("state=absent", forbids=(*_FIELDS, "permissions")),
+        Rule("permissions_mode", requires="permissions"),
     )
 
     key: Annotated[str, Option(secret=False, segment=True)]
