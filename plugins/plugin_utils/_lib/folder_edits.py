@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...module_utils._lib.core.errors import ToolchainError
+from ...module_utils._lib.core.errors import ToolchainError, conflict
 from ...module_utils._lib.core.files import (
     atomic_write,
     make_folders,
@@ -352,9 +352,7 @@ def require_restorable(folder: Path, paths: Collection[Path]) -> None:
 def _refuse(folder: Path, problem: str, names: Sequence[str], cure: str) -> None:
     if names:
         shown = ", ".join(names[:_MAX_NAMED])
-        raise ToolchainError(
-            "conflict", f"{folder} {problem} {shown}: {cure}, or set adopt_force: true"
-        )
+        raise conflict(f"{folder} {problem} {shown}: {cure}, or set adopt_force: true")
 
 
 def _git(folder: Path, *arguments: str) -> list[str]:

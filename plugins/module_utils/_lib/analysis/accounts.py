@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from functools import cached_property
 from typing import Any
 
-from ..core.errors import ToolchainError
+from ..core.errors import not_found
 from ..core.operations.objects import Item
 from ..core.plan import Plan
 from ..core.verification import DOING
@@ -43,9 +43,7 @@ def require(
         exact = kind == "roles"
         found = name in known if exact else name.lower() in {other.lower() for other in known}
         if known and not found:
-            raise ToolchainError(
-                "not_found", f"{title}: the {_NOUNS[kind]} '{name}' does not exist"
-            )
+            raise not_found(f"{title}: the {_NOUNS[kind]} '{name}' does not exist")
 
 
 def predicted(client: AnalysisClient, reference: Reference) -> bool:

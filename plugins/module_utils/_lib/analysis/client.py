@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import errors
-from ..core.errors import Kind, ToolchainError
+from ..core.errors import Kind, ToolchainError, protocol
 from ..core.http.bodies import lines
 from ..core.http.messages import Request, Response, unexpected_body
 from ..core.http.writes import Verify
@@ -182,7 +182,7 @@ class AnalysisClient:
         memory = self._transport.memory
         if _VERIFIED not in memory:
             if not self.ask("reading the version", Call("version")):
-                raise ToolchainError("protocol", f"{self._address} {_OTHER_SERVICE}")
+                raise protocol(f"{self._address} {_OTHER_SERVICE}")
             memory[_VERIFIED] = True
 
     def stream(self, purpose: str, call: Call, take: Callable[[Iterator[Record]], Taken]) -> Taken:
@@ -252,7 +252,7 @@ class AnalysisClient:
         )
         member = _MEMBERS.get(call.action)
         if found and member is not None and not any(member in record for record in found):
-            raise ToolchainError("protocol", f"{purpose}: {self._address} {_OTHER_SERVICE}")
+            raise protocol(f"{purpose}: {self._address} {_OTHER_SERVICE}")
         if not found and call.action in READING and call.action != "version":
             self.require_service()
         return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from ..core.concurrency import spread
-from ..core.errors import ToolchainError, invalid
+from ..core.errors import ToolchainError, conflict, invalid
 from ..core.module.task import Task
 from ..core.object_names import object_name
 from ..core.operations.objects import Item, ItemKind
@@ -152,10 +152,9 @@ class Resource(ABC):
             return old
         new = objects.get(self.target)
         if old is not None and new is not None:
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"renaming {self.title} to '{self.target}': a {self.noun} with that name already"
-                " exists",
+                " exists"
             )
         return old or new
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import json_text
-from ..core.errors import ToolchainError, shorten
+from ..core.errors import protocol, shorten
 from ..core.http.bodies import MAX_BODY
 
 Record = dict[str, Any]
@@ -116,9 +116,7 @@ def _object(value: Any) -> Record:
 def one(purpose: str, found: list[Record]) -> Record:
     """Return the only record of a response. Raises `protocol` for any other number of records."""
     if len(found) != 1:
-        raise ToolchainError(
-            "protocol", f"{purpose}: the response has {len(found)} records instead of one"
-        )
+        raise protocol(f"{purpose}: the response has {len(found)} records instead of one")
     return found[0]
 
 
@@ -135,7 +133,7 @@ def entries(record: Record, member: str) -> list[Record]:
     """
     found = record.get(member) or []
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
-        raise ToolchainError("protocol", f"{member} in the response is not a list of objects")
+        raise protocol(f"{member} in the response is not a list of objects")
     return found
 
 
@@ -162,7 +160,7 @@ def texts(record: Record, member: str) -> list[str]:
         parts = re.findall(r"(?:[^\\,]|\\.)+", found)
         return [re.sub(r"\\(.)", r"\1", part).strip() for part in parts]
     if not isinstance(found, list) or not all(isinstance(entry, str) for entry in found):
-        raise ToolchainError("protocol", f"{member} in the response is not a list of strings")
+        raise protocol(f"{member} in the response is not a list of strings")
     return found
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 from ..core import address
 from ..core.address import NOWHERE, origin, path_of, require_address
-from ..core.errors import ToolchainError, invalid, printable
+from ..core.errors import conflict, invalid, printable
 from ..core.module.typed_options import Option
 from ..core.secret import misplaced_user_info
 
@@ -57,10 +57,9 @@ class Job:
         """
         stored, given = str(shown.get("fullName", "")), self.stored_name
         if stored != given and stored.casefold() == given.casefold():
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"{purpose}: on the server its name is '{unquote(stored)}', and names that differ"
-                " only in case are one job: use the server's spelling",
+                " only in case are one job: use the server's spelling"
             )
 
     def below(self, stored: str) -> Job:

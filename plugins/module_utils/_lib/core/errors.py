@@ -194,6 +194,26 @@ def invalid(message: str) -> ToolchainError:
     return ToolchainError("invalid", message)
 
 
+def conflict(message: str) -> ToolchainError:
+    """Return an error for an object in a state that the task must not change."""
+    return ToolchainError("conflict", message)
+
+
+def not_found(message: str) -> ToolchainError:
+    """Return an error for an object that does not exist, or that the account cannot see."""
+    return ToolchainError("not_found", message)
+
+
+def protocol(message: str) -> ToolchainError:
+    """Return an error for a response that does not have the documented form."""
+    return ToolchainError("protocol", message)
+
+
+def rejected(message: str) -> ToolchainError:
+    """Return an error for a request that the server would not carry out, or has not."""
+    return ToolchainError("rejected", message)
+
+
 def kind_of_status(status: int) -> Kind:
     """Return the default error kind for an HTTP status."""
     if status >= 500:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-from .errors import ToolchainError, invalid, shorten
+from .errors import ToolchainError, invalid, rejected, shorten
 
 #: Maximum length of a file name in bytes, on the usual file systems.
 _LONGEST = 255
@@ -86,9 +86,7 @@ def _segments(name: str) -> list[str]:
 
 
 def _rejected(name: str, reason: str) -> ToolchainError:
-    return ToolchainError(
-        "rejected", f"the file name '{_shortened(name)}' from the server is not safe: {reason}"
-    )
+    return rejected(f"the file name '{_shortened(name)}' from the server is not safe: {reason}")
 
 
 def _shortened(name: str) -> str:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from ..core import address
-from ..core.errors import ToolchainError, error_text, invalid, looks_like_html
+from ..core.errors import ToolchainError, error_text, invalid, looks_like_html, rejected
 from ..core.globs import has_wildcards
 from ..core.http.messages import Response, expected, json_or_none, unexpected_body
 from ..core.json_text import json_objects
@@ -220,10 +220,9 @@ class RepoClient:
         after the first response saves a request, so call this method only then.
         """
         if project is not None and not self.dialect.has_projects:
-            raise ToolchainError(
-                "rejected",
+            raise rejected(
                 f"project: this server does not support projects, so '{project}' cannot exist"
-                " (check the option dialect)",
+                " (check the option dialect)"
             )
 
     def _note_dialect(self, headers: Mapping[str, str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ..core import address
-from ..core.errors import ToolchainError, error_text, invalid
+from ..core.errors import ToolchainError, error_text, invalid, rejected
 from ..core.http.messages import Response, expected
 from ..core.json_text import as_text, json_objects
 from .client import RepoClient, object_of
@@ -250,10 +250,9 @@ def refuse_properties(client: RepoClient) -> None:
         )
         known[_PLAIN] = response.status in _NO_LIST
     if known[_PLAIN]:
-        raise ToolchainError(
-            "rejected",
+        raise rejected(
             "properties: this server lists no repositories, so it is a plain file store, which has"
-            " no properties: omit the option, or check url",
+            " no properties: omit the option, or check url"
         )
 
 
@@ -263,10 +262,9 @@ def lacking(client: RepoClient, failure: str) -> ToolchainError:
     Raises `not_found` if there is no repository manager at this address.
     """
     listed(client)
-    return ToolchainError(
-        "rejected",
+    return rejected(
         f"{failure}: the generic interface does not support this operation (check the option"
-        " dialect)",
+        " dialect)"
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.concurrency import bounded
-from ..core.errors import ToolchainError
+from ..core.errors import ToolchainError, protocol
 from ..core.http.messages import Response, unexpected_body
 from ..core.json_text import member
 
@@ -169,7 +169,7 @@ class OffsetPages:
         return found
 
     def _error(self, message: str) -> ToolchainError:
-        return ToolchainError("protocol", f"{self._purpose}: {message}")
+        return protocol(f"{self._purpose}: {message}")
 
     def _page(self, start: int, size: int) -> OffsetPage:
         page = OffsetPage(start, self._ask(start, size))
@@ -281,7 +281,7 @@ def read_all(
 
     found = OffsetPages(ask, SearchRange(0, None, page_size), 1, purpose).read()
     if not found.complete:
-        raise ToolchainError("protocol", f"{purpose}: {'; '.join(found.warnings)}")
+        raise protocol(f"{purpose}: {'; '.join(found.warnings)}")
     return found.issues
 
 
@@ -318,12 +318,12 @@ def read_by_token(
         elif empty == _MAX_EMPTY:
             problem = "the server continues with pages without new issues"
         if problem:
-            raise ToolchainError("protocol", f"{purpose}: {problem}")
+            raise protocol(f"{purpose}: {problem}")
         if found.last is not None and found.seen >= found.last:
             return found
         tokens.add(token)
     message = f"{purpose}: the server still has issues after {_MAX_PAGES} pages"
-    raise ToolchainError("protocol", message)
+    raise protocol(message)
 
 
 def _is_end(response: Mapping[str, Any], found: FoundIssues, purpose: str) -> bool:
@@ -335,10 +335,9 @@ def _is_end(response: Mapping[str, Any], found: FoundIssues, purpose: str) -> bo
     if isinstance(total, int) and total > found.seen:
         if last is not None and found.seen >= last:
             return False
-        raise ToolchainError(
-            "protocol",
+        raise protocol(
             f"{purpose}: the server reports {total} matches, but sent {found.seen} and no token for"
-            " the next page",
+            " the next page"
         )
     if response.get("isLast") is False:
         found.warnings.append("the server reports more issues, but sends no page token")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 from urllib.parse import quote
 
 from ..core.concurrency import spread
-from ..core.errors import ToolchainError, invalid
+from ..core.errors import ToolchainError, conflict, invalid
 from ..core.files import open_regular
 from ..core.http.messages import json_or_none
 from ..core.http.multipart import FilePart, MultipartForm
@@ -178,7 +178,7 @@ class MarkedPages:
         if len(found) > 1:
             names = ", ".join(f"'{page.title}' ({page.id})" for page in found)
             message = f"the pages {names} in the space {space} are all marked as the page '{title}'"
-            raise ToolchainError("conflict", f"{message}: set page_id")
+            raise conflict(f"{message}: set page_id")
         return client.require(purpose, found[0].id, space) if found else None
 
 

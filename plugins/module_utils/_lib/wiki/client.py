@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..core.address import path
-from ..core.errors import ToolchainError
+from ..core.errors import ToolchainError, conflict, not_found, protocol, rejected
 from ..core.http.messages import Response, json_or_none
 from ..core.http.writes import Verify
 from ..core.json_text import member
@@ -169,7 +169,7 @@ class PagesOfVersion1:
         pages = [page for page in self._parsed(entries, key) if page is not None]
         if len(pages) < len(entries):
             message = "the server returned a page without id, title or version"
-            raise ToolchainError("protocol", f"{purpose}: {message}")
+            raise protocol(f"{purpose}: {message}")
         return pages
 
     def _space(self, key: str) -> Response:
@@ -432,13 +432,13 @@ class WikiClient(WikiExchange):
             found = self._read(lambda pages: pages.parent(purpose, page_id))
         if found is None or found.status != "current":
             message = f"the parent page {page_id} does not exist, or the account cannot see it"
-            raise ToolchainError("not_found", f"parent_id: {message}")
+            raise not_found(f"parent_id: {message}")
         if space and found.space and space.lower() != found.space.lower():
             message = f"the page {page_id} is in the space {found.space}, not in {space}"
-            raise ToolchainError("conflict", f"parent_id: {message}")
+            raise conflict(f"parent_id: {message}")
         if child and child in (found.id, *self.ancestors(found)):
             message = f"the page {page_id} cannot be the parent: it is the page itself, or below it"
-            raise ToolchainError("rejected", f"parent_id: {message}")
+            raise rejected(f"parent_id: {message}")
         return found
 
     def parent_titled(self, title: str, space: str, upcoming: str | None = None) -> str:
@@ -454,7 +454,7 @@ class WikiClient(WikiExchange):
         if upcoming is not None:
             return upcoming
         message = f"there is no page '{title}' in the space {space}"
-        raise ToolchainError("not_found", f"parent_title: {message}, or the account cannot see it")
+        raise not_found(f"parent_title: {message}, or the account cannot see it")
 
     def shown_parent(self, page_id: str) -> str:
         """Return the title of a parent for a diff, or its id if the account cannot see it."""

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from ..core.address import path
-from ..core.errors import ToolchainError
+from ..core.errors import not_found
 from ..core.http import paged_list
 from ..core.http.messages import Response, json_or_none
 from ..core.http.writes import Verify
@@ -93,7 +93,7 @@ class PagesOfVersion2:
     def require_space(self, key: str) -> None:
         if self._space(key) is None:
             message = f"there is no space {key}, or the account cannot see it"
-            raise ToolchainError("not_found", f"reading the space {key}: {message}")
+            raise not_found(f"reading the space {key}: {message}")
 
     def parent(self, purpose: str, page_id: str) -> Page | None:
         """Return the page or folder with an id, or None [wiki-30]."""
@@ -135,7 +135,7 @@ class PagesOfVersion2:
         home = member(self._space(key), "homepageId")
         if home is None:
             message = f"the space {key} has no visible home page: set title"
-            raise ToolchainError("not_found", f"reading the space {key}: {message}")
+            raise not_found(f"reading the space {key}: {message}")
         return str(home)
 
     def space(self, key: str) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import invalid, not_found, shorten
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.operations.service_export import ExportOptions, ServiceExport, ServiceState
@@ -91,7 +91,7 @@ def _selected(catalogue: Catalogue, projects: Sequence[str] | None) -> list[str]
     missing = [name for name in projects if name not in existing]
     if missing:
         message = f"exporting: these projects do not exist: {', '.join(missing)}"
-        raise ToolchainError("not_found", shorten(message))
+        raise not_found(shorten(message))
     return list(dict.fromkeys(projects))
 
 

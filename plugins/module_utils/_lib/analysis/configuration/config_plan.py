@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ...core.errors import ToolchainError, invalid, listed
+from ...core.errors import invalid, listed, not_found, rejected
 from ...core.globs import Patterns, has_wildcards
 from ...core.operations.objects import Item
 from ...core.plan import Change, unchanged
@@ -107,10 +107,9 @@ class Protection:
         names = [pattern for pattern in self.patterns.unused if not has_wildcards(pattern)]
         if names:
             named = ", ".join(f"'{name}'" for name in names)
-            raise ToolchainError(
-                "not_found",
+            raise not_found(
                 f"protect: no object has the name {named}: correct or remove the name (nothing was"
-                " deleted)",
+                " deleted)"
             )
         if self.patterns.hints:
             raise invalid(f"{self.patterns.hints[0]}; nothing was deleted")
@@ -158,7 +157,7 @@ def surplus(
             if id(state) not in wanted and not state.get("readonly") and not keeps(kind, state)
         ]
         if removable and listed.doubt is not None:
-            raise ToolchainError("rejected", f"purging {kind.option}: {listed.doubt}")
+            raise rejected(f"purging {kind.option}: {listed.doubt}")
         found += [_absent(kind, state, catalogue) for state in removable]
     return found
 
@@ -374,7 +373,7 @@ class ConfigPlanner:
             item.plan = plan = replace(plan, action="update")
         elif not pending and kind.in_project and resource.project not in self._projects:
             missing = f"the project '{resource.project}' does not exist"
-            raise ToolchainError("not_found", f"{resource.title}: {missing}")
+            raise not_found(f"{resource.title}: {missing}")
         elif not pending:
             refuse_impossible(resource, plan)
         if not self.limits.force:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, invalid, protocol, rejected, shorten
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Positive
@@ -229,7 +229,7 @@ class AnalysisIssueOperation:
         unknown = [warning for warning in found.warnings if "grouping" not in warning.lower()]
         if unknown:  # the server ignores an unknown keyword, so the query matches too many issues
             warnings = shorten("; ".join(unknown))
-            raise ToolchainError("rejected", f"{purpose}: warning from the server: {warnings}")
+            raise rejected(f"{purpose}: warning from the server: {warnings}")
         if len(found.issues) > self._max_issues or (found.total or 0) > self._max_issues:
             number = f"more than {self._max_issues}" if found.total is None else str(found.total)
             raise invalid(f"{purpose}: {number} issues match, but max_issues is {self._max_issues}")
@@ -238,7 +238,7 @@ class AnalysisIssueOperation:
                 f"{purpose}: the server returned a group of issues: list their ids in ids"
             )
         if not found.complete:
-            raise ToolchainError("protocol", cut(found))
+            raise protocol(cut(found))
         issues = [_issue(_number(record), record, None) for record in found.issues]
         if _COMMENT not in self._wanted:
             return issues
@@ -269,7 +269,7 @@ class AnalysisIssueOperation:
 def _number(record: Record) -> int:
     text = str(record.get("id"))
     if not text.isdecimal():
-        raise ToolchainError("protocol", "an issue in the response has no id")
+        raise protocol("an issue in the response has no id")
     return int(text)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from ...core.errors import ToolchainError, shorten
+from ...core.errors import ToolchainError, protocol, shorten
 from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.rules import Rule
@@ -69,10 +69,9 @@ class AnalysisIssueInfoOperation(ReadOnly):
         found = read(self._request)
         search.warn(found)
         if has_gate and found.summary is None:
-            raise ToolchainError(
-                "protocol",
+            raise protocol(
                 f"{self._request.purpose}: the response has no summary, so the quality gate cannot"
-                " be decided",
+                " be decided"
             )
         summary = found.summary if self._options.summary else None
         result = {"issues": found.issues, "summary": summary, "complete": found.complete}

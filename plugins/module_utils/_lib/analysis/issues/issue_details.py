@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...core.concurrency import bounded
-from ...core.errors import ToolchainError, shorten
+from ...core.errors import ToolchainError, not_found, protocol, shorten
 from ...core.json_text import as_text
 from ..client import AnalysisClient, Call
 from ..responses import Record, entries
@@ -45,7 +45,7 @@ def read(
                 raise
             return number, None
         if found and as_text(found[0].get("id")) != str(number):
-            raise ToolchainError("protocol", f"{purpose}: the response is about another issue")
+            raise protocol(f"{purpose}: the response is about another issue")
         return number, {**found[0], "id": number} if found else None
 
     issues: dict[int, Record] = {}
@@ -56,9 +56,7 @@ def read(
         else:
             issues[number] = record
     if missing:
-        raise ToolchainError(
-            "not_found", shorten(f"the project '{project}' has no issue {', '.join(missing)}")
-        )
+        raise not_found(shorten(f"the project '{project}' has no issue {', '.join(missing)}"))
     return issues
 
 

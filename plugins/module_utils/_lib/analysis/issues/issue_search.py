@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-from ...core.errors import ToolchainError, excerpt, invalid, shorten
+from ...core.errors import excerpt, invalid, not_found, protocol, shorten
 from ...core.json_text import as_text
 from ...core.module import input_check
 from ...core.module.task import Task
@@ -354,7 +354,7 @@ class IssueSearch:
             builds = self._client.ask(purpose, Call("builds", {"project": request.project}))
             if not names_build(names[0], builds):
                 missing = f"the build {build_name(names[0])} does not exist"
-                raise ToolchainError("not_found", f"{request.purpose}: {missing}")
+                raise not_found(f"{request.purpose}: {missing}")
         return found
 
     def read_ungrouped(self, request: SearchRequest) -> SearchResult:
@@ -388,11 +388,10 @@ class IssueSearch:
                 elif isinstance(summary, dict):
                     found.summary = summary
                 else:
-                    raise ToolchainError(
-                        "protocol",
+                    raise protocol(
                         f"{request.purpose}: the response contains an object that is no issue"
                         f" ({shorten(str(record), 120)}), so it may be of another program: check"
-                        " url",
+                        " url"
                     )
             return found
 

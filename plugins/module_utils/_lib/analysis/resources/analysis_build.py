@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ...core.errors import ToolchainError
+from ...core.errors import not_found
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.plan import Plan, without_none
@@ -70,9 +70,7 @@ class Build(Resource):
         if plan.action == "delete":
             return Call("delete_build", {"project": self.project, "name": self.name})
         if plan.action == "create":
-            raise ToolchainError(
-                "not_found", f"{self.title} does not exist; only an analysis can create it"
-            )
+            raise not_found(f"{self.title} does not exist; only an analysis can create it")
         names = {"name": plan.before["name"], "new_name": plan.after["name"]}
         return Call("update_build", names, {"project": self.project})
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...core.errors import ToolchainError
+from ...core.errors import not_found
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.plan import Plan
 from ..client import Call
@@ -57,7 +57,7 @@ class DefectType(Resource):
 
     def call(self, plan: Plan) -> Call:
         if plan.action == "create":
-            raise ToolchainError("not_found", f"{self.title} does not exist and cannot be created")
+            raise not_found(f"{self.title} does not exist and cannot be created")
         return Call(
             "update_defect_type",
             {"project": self.project, "code": self.name, "enabled": plan.after["enabled"]},

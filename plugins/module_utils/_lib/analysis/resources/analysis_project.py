@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from ...core.address import require_address
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import invalid, not_found
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -105,10 +105,9 @@ class Project(Resource):
             names = {"name": plan.before["name"], "new_name": plan.after["name"]}
             return Call("update_project", names)
         if self.source is None:
-            raise ToolchainError(
-                "not_found",
+            raise not_found(
                 f"{self.title} does not exist. Set import_from, or create the project in the portal"
-                " or with kwadmin",
+                " or with kwadmin"
             )
         source = {
             "sourceURL": self.source.url,

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from ...core.errors import ToolchainError
+from ...core.errors import not_found
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.plan import Plan
 from ..accounts import GuardedKind, assignments, ids_of
@@ -91,9 +91,7 @@ class RoleAssignment(Resource):
     def call(self, plan: Plan) -> Call:
         missing = self.project is not None and self.project not in self.ids
         if missing and plan.action == "create":
-            raise ToolchainError(
-                "not_found", f"{self.title}: the project '{self.project}' does not exist"
-            )
+            raise not_found(f"{self.title}: the project '{self.project}' does not exist")
         project = None if self.project is None else self.ids.get(self.project, self.project)
         parameters = {
             "name": self.name,

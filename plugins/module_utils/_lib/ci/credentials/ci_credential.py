@@ -11,7 +11,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
-from ...core.errors import ToolchainError, invalid, quoted
+from ...core.errors import ToolchainError, invalid, protocol, quoted
 from ...core.files import read_bytes
 from ...core.http.writes import Verify
 from ...core.json_text import as_text, json_objects
@@ -228,9 +228,7 @@ class CredentialStores:
             shown = self._objects.shown(purpose, self._domain(location), "credentials[id]")
             listed = part(shown).get("credentials")
             if not isinstance(listed, list):
-                raise ToolchainError(
-                    "protocol", f"{purpose}: the response has no list of credentials"
-                )
+                raise protocol(f"{purpose}: the response has no list of credentials")
             found += [
                 replace(location, id=str(obj["id"]))
                 for obj in json_objects(listed)

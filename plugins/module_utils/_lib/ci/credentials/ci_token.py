@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, ClassVar
 
 from ...core import address
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, not_found, protocol
 from ...core.http.messages import Response, json_or_none
 from ...core.http.writes import Verify
 from ...core.json_text import as_text
@@ -106,7 +106,7 @@ class ApiTokens(NamedTokens):
             elif error.kind == "failed":
                 error.with_hint("API tokens require Jenkins 2.129 or newer")
             raise
-        reader = TokenReader(lambda message: ToolchainError("protocol", f"{purpose}: {message}"))
+        reader = TokenReader(lambda message: protocol(f"{purpose}: {message}"))
         found = part(end.result)
         if "user" not in found:
             raise reader.error("the response does not contain the user")
@@ -115,7 +115,7 @@ class ApiTokens(NamedTokens):
             raise ToolchainError("auth", f"{purpose}: {login}")
         if found["user"] is None:
             reason = f"token_username: the user '{self.user}' does not exist"
-            raise ToolchainError("not_found", f"{purpose}: {reason}")
+            raise not_found(f"{purpose}: {reason}")
         self.user = str(found["user"])
         self.may_create = found.get("may_create") is True
         self.stores_ends = found.get("stores_ends") is True

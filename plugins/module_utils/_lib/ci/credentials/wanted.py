@@ -21,7 +21,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import conflict, invalid
 from ...core.plan import Plan, plan, unchanged, without_none
 from .. import xml_reader
 from ..jobs import configuration
@@ -360,10 +360,9 @@ def require_same_kind(live: XmlElement, wanted: Wanted, kind: str, title: str) -
     if live.name != wanted_copy:
         live_copy = kind_of(live)
         shown = live.name if XML in (live_copy, kind) else live_copy
-        raise ToolchainError(
-            "conflict",
+        raise conflict(
             f"{title} already exists with the kind {shown}: use that kind, or delete the"
-            " credential first",
+            " credential first"
         )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, conflict, rejected
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
 from ...core.json_text import json_objects
@@ -124,10 +124,9 @@ class CiBranchScanOperation:
         shown = self._read()
         if not is_computed(shown):
             kind = "folder" if "jobs" in shown else "job"
-            raise ToolchainError(
-                "rejected",
+            raise rejected(
                 f"{self._purpose}: it is a {kind}: set job to a multibranch project or an"
-                " organization folder",
+                " organization folder"
             )
         if shown.get("buildable") is False:
             raise self._not_buildable(shown)
@@ -186,7 +185,7 @@ class CiBranchScanOperation:
             "the project or a parent folder is disabled, or the project has no branch source: look"
             " at its config with ci_job_info, and correct it with ci_job",
         )
-        return ToolchainError("conflict", f"{self._purpose}: {reason}")
+        return conflict(f"{self._purpose}: {reason}")
 
     def _is_started(self) -> bool | None:
         """Return true if the scan has started; `None` if not, because it may be in the queue."""

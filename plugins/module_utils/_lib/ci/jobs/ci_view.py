@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, conflict, invalid, protocol
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -90,10 +90,9 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
             return plan(None if live is None else _fields(live), None).with_result(view=None)
         if config is not None:
             if live is not None and live.name != config.name:
-                raise ToolchainError(
-                    "conflict",
+                raise conflict(
                     f"the view '{item.name}' is a {live.name}, but the configuration describes a"
-                    f" {config.name}: delete the view first",
+                    f" {config.name}: delete the view first"
                 )
             if live is None:
                 created = plan(None, {"config": configuration.normalized(_sorted(config))})
@@ -103,10 +102,9 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
             found = plan({"config": before}, {"config": after}).with_data(compared)
             return found.with_result(view=self._returned(entry, _fields(config)))
         if live is not None and live.name != _LIST and (entry.jobs or entry.regex):
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"the view '{item.name}' is a {live.name}, which has no list of jobs: set config or"
-                " src instead of jobs and regex",
+                " src instead of jobs and regex"
             )
         wanted = _wanted(entry)
         if live is None:
@@ -192,9 +190,7 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
         )
         primary = {} if response is None else part(part(response.json()).get("primaryView"))
         if not primary.get("name"):
-            raise ToolchainError(
-                "protocol", f"{purpose}: the server does not show the primary view"
-            )
+            raise protocol(f"{purpose}: the server does not show the primary view")
         if primary.get("name") == entry.name:
             raise invalid(f"the view '{entry.name}' is the primary view; it cannot be deleted")
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from ...core.address import path
 from ...core.concurrency import bounded
-from ...core.errors import ToolchainError, shorten
+from ...core.errors import ToolchainError, not_found, protocol, shorten
 from ...core.globs import Patterns
 from ...core.json_text import as_text, json_objects
 from ...core.module import typed_options
@@ -92,7 +92,7 @@ class ExportRun:
                 return error
             finally:
                 count.add()
-            gone = ToolchainError("not_found", "it no longer exists, or the account cannot see it")
+            gone = not_found("it no longer exists, or the account cannot see it")
             return gone if found is None else found
 
         for item, found in zip(items, bounded(self.parallel, result, items), strict=True):
@@ -147,10 +147,9 @@ class ExportRun:
         An export without the object would delete the file of an earlier export.
         """
         if self.unread:
-            raise ToolchainError(
-                "protocol",
+            raise protocol(
                 f"{len(self.unread)} objects cannot be read, so no file was changed:"
-                f" {shorten('; '.join(self.unread))}",
+                f" {shorten('; '.join(self.unread))}"
             )
 
     def file(self, folder: str, name: str, text: str) -> str:

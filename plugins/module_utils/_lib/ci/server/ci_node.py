@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, protocol
 from ...core.json_text import as_text, json_objects, member
 from ...core.module.authorship import UNKNOWN, Author
 from ...core.module.descriptor import Descriptor, reads, writes
@@ -97,7 +97,7 @@ class NodeStore:
                 "not_found", f"{purpose}: the server returned no list of nodes", status=404
             )
         if not isinstance(shown.get("computer"), list):
-            raise ToolchainError("protocol", f"{purpose}: the response has no list of nodes")
+            raise protocol(f"{purpose}: the response has no list of nodes")
         found = []
         for obj in json_objects(shown["computer"]):
             # the displayed name of the built-in node is localized

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, conflict, invalid, not_found, shorten
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
 from ...core.json_text import as_text, json_objects
@@ -514,17 +514,15 @@ def _change_of(wanted: PluginEntry, installed: Plugin | None, centre: CentreStat
         gone = installed is None or installed.deleted is True
         return PluginChange(wanted, installed, switch=None if gone else "doUninstall")
     if installed is not None and installed.deleted is True:
-        error = ToolchainError(
-            "conflict", f"the plugin {wanted.name} is marked for removal: restart the server first"
+        error = conflict(
+            f"the plugin {wanted.name} is marked for removal: restart the server first"
         )
         return PluginChange(wanted, installed, error=error)
     coming = centre.coming(wanted.name)
     waiting = None if coming is None else coming.version
     version = waiting or (None if installed is None else installed.version)
     if wanted.state == "disabled" and version is None:
-        error = ToolchainError(
-            "not_found", f"cannot disable the plugin {wanted.name}, because it is not installed"
-        )
+        error = not_found(f"cannot disable the plugin {wanted.name}, because it is not installed")
         return PluginChange(wanted, installed, error=error)
     missing = version is None
     old = not missing and wanted.version is not None and is_older(version or "", wanted.version)

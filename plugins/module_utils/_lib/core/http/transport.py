@@ -14,7 +14,7 @@ from .. import errors
 from ..address import NOWHERE, Query, encode, is_forbidden_redirect, is_login_page, origin, target
 from ..connection.auth import Anonymous, Login, Outgoing, RenewedLogin, hide
 from ..connection.connection import Connection
-from ..errors import ToolchainError, invalid
+from ..errors import ToolchainError, invalid, protocol
 from ..secret import clean_url
 from .bodies import SMALL, Incoming
 from .connections import pooled_session
@@ -334,7 +334,7 @@ class Transport:
         if there == NOWHERE or not (at_home or request.foreign_hosts):
             address = errors.shorten(clean_url(url), errors.ADDRESS_LIMIT)
             wrong = f"is not an address on the server at {self.connection.url}"
-            raise ToolchainError("protocol", f"{request.purpose}: {address} {wrong}")
+            raise protocol(f"{request.purpose}: {address} {wrong}")
         outgoing = Outgoing(request.method, url, dict(request.headers))
         if self._guard is not None and request.method not in _SAFE:
             outgoing.headers.update(self._guard.headers())

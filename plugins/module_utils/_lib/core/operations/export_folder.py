@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any
 
-from ..errors import ToolchainError, invalid, shorten
+from ..errors import ToolchainError, conflict, invalid, shorten
 from ..files import atomic_write, make_folders, safe_paths
 
 _BLOCK = 1024 * 1024
@@ -269,10 +269,9 @@ class ExportFolder:
         if lost and not self._overwrite:
             more = f" and {len(lost) - _MAX_NAMED} more" if len(lost) > _MAX_NAMED else ""
             names = shorten(", ".join(lost[:_MAX_NAMED]))
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"{os.path.abspath(self._folder)} has files that the export did not write, or that"
-                f" have changed since: {names}{more}. Set overwrite to true to replace them",
+                f" have changed since: {names}{more}. Set overwrite to true to replace them"
             )
         for path in foreign:
             if path not in desired:

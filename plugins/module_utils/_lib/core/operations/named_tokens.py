@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from ..errors import ToolchainError, invalid
+from ..errors import ToolchainError, invalid, protocol
 from ..files import atomic_write, require_replaceable
 from ..http.messages import Response
 from ..http.writes import OUTCOME_UNKNOWN, Verify
@@ -194,10 +194,9 @@ class NamedTokens(ABC):
         found: dict[str, Token] = {}
         for token in self.listed():
             if found.setdefault(token.id, token) != token:
-                raise ToolchainError(
-                    "protocol",
+                raise protocol(
                     f"reading the tokens '{self.name}': the server lists two tokens with the id"
-                    f" {token.id}, so neither can be revoked safely",
+                    f" {token.id}, so neither can be revoked safely"
                 )
         return list(found.values())
 
@@ -404,11 +403,10 @@ class TokenOperation:
             return None
         newest = next(iter(valid), None)
         if newest is not None and newest.created is None and len(valid) > 1:
-            raise ToolchainError(
-                "protocol",
+            raise protocol(
                 f"reading the tokens '{options.name}': the server does not show when the token"
                 f" {newest.id} was created, so the newest token is unknown: revoke the token, or"
-                " set renew to true",
+                " set renew to true"
             )
         return newest if newest and self._is_good(newest) else None
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from ansible.module_utils.common.yaml import HAS_YAML, yaml_dump, yaml_load
 
 from ..accounts import AccountNames, translated
-from ..errors import ToolchainError, invalid, printable
+from ..errors import invalid, printable, protocol
 from ..module.task import Task
 from ..module.typed_options import Option, PathText
 from ..plan import Action, Plan
@@ -222,5 +222,5 @@ def _yaml(head: str, values: Mapping[str, Any]) -> str:
     except Exception:  # noqa: BLE001 - PyYAML's exception classes are not imported
         same = False
     if not same:
-        raise ToolchainError("protocol", "the server returned strings that YAML cannot represent")
+        raise protocol("the server returned strings that YAML cannot represent")
     return text

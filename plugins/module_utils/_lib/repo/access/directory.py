@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from ...core import address
 from ...core.concurrency import first_alone
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, not_found
 from ...core.http.messages import Response
 from ...core.http.paged_list import Page, read_all
 from ...core.http.writes import Verify
@@ -212,7 +212,7 @@ class Directory:
         ]
         if unknown:
             listed = "', '".join(unknown)
-            raise ToolchainError("not_found", f"{option}: there is no {self._kind.noun} '{listed}'")
+            raise not_found(f"{option}: there is no {self._kind.noun} '{listed}'")
 
     def write(
         self, purpose: str, method: str, path: str, verify: Verify, body: Any = None, **parts: Any

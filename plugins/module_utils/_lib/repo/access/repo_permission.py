@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core import address
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import invalid, not_found
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -390,7 +390,7 @@ class Permissions(ItemKind[RepoPermissionEntry, Row]):
             if unknown:
                 names = "', '".join(unknown)
                 message = f"{place}.targets: there is no repository '{names}'"
-                raise ToolchainError("not_found", message)
+                raise not_found(message)
 
     def write(self, item: Item[RepoPermissionEntry, Row]) -> None:
         path, create = f"/{address.path(item.name)}", item.plan.action == "create"

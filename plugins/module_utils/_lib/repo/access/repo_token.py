@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar
 
 from ...core import address
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, conflict, invalid
 from ...core.http.messages import Response, json_or_none
 from ...core.http.writes import Verify
 from ...core.module.descriptor import Descriptor, reads, writes
@@ -233,9 +233,8 @@ class RepoTokenOperation(TokenOperation):
             return
         shown = " and ".join(f"'{owner}'" for owner in owners)
         other = "use another name, or revoke them with state=absent and token_username first"
-        raise ToolchainError(
-            "conflict",
+        raise conflict(
             f"the tokens '{self._options.name}' belong to {shown}"
             + (f", not to '{user}'" if user else "")
-            + (f": {other}" if self._user else ": set token_username"),
+            + (f": {other}" if self._user else ": set token_username")
         )

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from ...core import address
 from ...core.concurrency import bounded
-from ...core.errors import ToolchainError, error_text
+from ...core.errors import ToolchainError, error_text, not_found
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Segment
@@ -107,7 +107,7 @@ def require_builds(name: str, project: str | None, missing_ok: bool) -> None:
     Otherwise a retention with a misspelt name would succeed without ever deleting a build.
     """
     if not missing_ok:
-        error = ToolchainError("not_found", f"there are no builds of '{name}'")
+        error = not_found(f"there are no builds of '{name}'")
         records.name_projects(error, project)
         raise error.with_hint("set missing_ok: true if the first build may not exist yet")
 

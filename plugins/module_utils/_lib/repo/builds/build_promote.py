@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core import address
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, conflict, invalid, shorten
 from ...core.http.messages import Response
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.rules import Rule
@@ -113,13 +113,12 @@ class SinglePromotion:
         if withdrawn and options.withdrawn != "promote":
             newest = current.history[-1]
             since = f" since {newest.timestamp}" if newest.timestamp else ""
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"{self._label} was withdrawn: after the wanted promotion its status is"
                 f" '{newest.status}'{since}, which no later promotion of the release has. To"
                 " release it again on purpose, set release_again: true in the playbook release, or"
                 f" withdrawn: promote in the task; if '{newest.status}' is a later stage of the"
-                " release, add its promotion",
+                " release, add its promotion"
             )
         if options.withdrawn == "check":
             stages = [options.status, *(later.status for later in self._later)]
@@ -139,11 +138,10 @@ class SinglePromotion:
                 done = newest or Promotion(None, current.target)
                 return Plan({}, {}, result=result_of(done, promoted=True))
             if not self._options.copy:
-                raise ToolchainError(
-                    "conflict",
+                raise conflict(
                     f"{self._label} is promoted, but '{current.target}' does not contain the"
                     f" content of {shorten(', '.join(missing), 400)}: deploy these files there, or"
-                    " promote the build again with copy: true",
+                    " promote the build again with copy: true"
                 )
             self._task.warn(
                 f"{self._label} is promoted, but '{current.target}' lacks"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import bounded, spread
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, conflict, invalid, shorten
 from ...core.globs import has_wildcards, matcher
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.rules import Rule
@@ -262,17 +262,15 @@ class BuildPublishOperation:
         Warn if the build is promoted, because the promotion copied the files of the old record.
         """
         if "started" in differences.differs:
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"{self._label} already exists with the start time {there.get('started')}: another"
                 " start time would create a second record. Omit started, or delete the existing"
-                " record with build_record",
+                " record with build_record"
             )
         if not self._options.replace:
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"{self._label} already exists, but {differences}. Publish a new build number, or"
-                " set replace: true to replace the record and keep its promotions",
+                " set replace: true to replace the record and keep its promotions"
             )
         history = promotions(there)
         if history:

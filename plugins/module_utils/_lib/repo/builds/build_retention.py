@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from ...core import address
 from ...core.concurrency import bounded
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, invalid, not_found, shorten
 from ...core.finding import Finding
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.sealing import PlannedChange
@@ -125,11 +125,10 @@ class BuildRetentionOperation:
         leaving = [run for run in expired if run.number not in promoted]
         missing = sorted(self._keep.difference(listed.numbers)) if leaving else []
         if missing:  # the number may be a typo, and the intended build would be discarded
-            raise ToolchainError(
-                "not_found",
+            raise not_found(
                 f"keep: '{self._name}' has no build {', '.join(f'#{number}' for number in missing)}"
                 f", so nothing was discarded. Its newest builds are"
-                f" {', '.join(listed.numbers[:5])}",
+                f" {', '.join(listed.numbers[:5])}"
             )
         # a limit that is left out of the body does not apply [W2.1]
         body: dict[str, Any] = {"deleteBuildArtifacts": self._options.delete_artifacts}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from ...core.concurrency import first_alone
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import conflict, invalid, not_found, rejected, shorten
 from ...core.module.input_check import Place, check_options
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, argument_spec, parse
@@ -224,9 +224,7 @@ def with_digests(client: RepoClient, files: Sequence[PublishedFile]) -> list[Pub
     if missing:
         repositories.require(client, sorted({file.repo for file in missing}))
         named = shorten(", ".join(f"'{file.item}' ({file.place})" for file in missing), 500)
-        raise ToolchainError(
-            "not_found", f"nothing was published: {len(missing)} files do not exist: {named}"
-        )
+        raise not_found(f"nothing was published: {len(missing)} files do not exist: {named}")
     return [_completed(file, stored.get((file.repo, file.path))) for file in files]
 
 
@@ -254,18 +252,16 @@ def _completed(file: PublishedFile, stored: StoredItem | None) -> PublishedFile:
         return file
     reported = without_none({"sha1": stored.sha1, "sha256": stored.sha256})
     if not reported:
-        raise ToolchainError(
-            "rejected",
+        raise rejected(
             f"nothing was published: the server reports no digests for '{file.item}'"
-            f" ({file.place}): the path is a folder, or the option dialect is wrong",
+            f" ({file.place}): the path is a folder, or the option dialect is wrong"
         )
     for name, value in file.digests.items():
         if reported.get(name, value) != value:
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"nothing was published: '{file.item}' ({file.place}) has the {name}"
                 f" {reported[name]},"
-                f" not {value}",
+                f" not {value}"
             )
     return replace(file, digests={**file.digests, **reported})
 

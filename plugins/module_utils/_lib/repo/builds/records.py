@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from typing import Any, Literal, TypeAlias
 
 from ...core import address
-from ...core.errors import ToolchainError, shorten
+from ...core.errors import ToolchainError, conflict, shorten
 from ...core.http.messages import Response, expected
 from ...core.json_text import as_text, json_objects
 from ...core.times import moment_of
@@ -82,10 +82,9 @@ def references(record: Mapping[str, Any], key: BuildKey) -> list[BuildKey]:
         label = as_text(module.get("id"))
         name, _slash, number = label.rpartition("/")
         if not name.strip() or not number.strip():
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"the record of {key} has a module of the type build with the id '{label}', which"
-                " does not name a build: publish the record with an id such as nightly/104",
+                " does not name a build: publish the record with an id such as nightly/104"
             )
         found[BuildKey(name, number, as_text(module.get("project")) or key.project)] = None
     return list(found)
@@ -106,10 +105,9 @@ def read_builds(
     if mode == "follow":
         return own, referenced_builds(client, own)
     if mode == "fail" and (found := references(record, key)):
-        raise ToolchainError(
-            "conflict",
+        raise conflict(
             f"{key} refers to other builds, whose files are not in its record: {named(found)}. Set"
-            " aggregated to follow, to include these builds, or to ignore",
+            " aggregated to follow, to include these builds, or to ignore"
         )
     return own, []
 
@@ -141,13 +139,12 @@ def referenced_builds(
     def descend(key: BuildKey, above: Sequence[BuildKey]) -> int:
         if key in above:
             chain = " -> ".join(f"{one.name}/{one.number}" for one in (*above, key))
-            raise ToolchainError("conflict", f"{above[0]} refers to itself: {shorten(chain, 400)}")
+            raise conflict(f"{above[0]} refers to itself: {shorten(chain, 400)}")
         if len(above) + heights.get(key, 0) > _MAX_DEPTH:
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"{above[0]} leads to other builds over more than {_MAX_DEPTH} references in a row:"
                 f" set aggregated to ignore, and use a task for {above[1]} and one for each further"
-                " build",
+                " build"
             )
         if key in heights:
             return heights[key]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Annotated, Any
 
-from ...core.errors import ToolchainError, excerpt
+from ...core.errors import ToolchainError, conflict, excerpt, not_found
 from ...core.http.messages import Response, expected, unexpected_body
 from ...core.module.typed_options import Option
 from ...core.times import age_of, iso, moment_of, waiting
@@ -33,10 +33,9 @@ class Soak:
 
     def missing(self, label: str, stage: str) -> ToolchainError:
         """Return the error for an object that nobody has promoted to the stage."""
-        return ToolchainError(
-            "not_found",
+        return not_found(
             f"{label} has no promotion to '{stage}', in which it must stay for {self.duration}"
-            " before this promotion: promote it to that stage first",
+            " before this promotion: promote it to that stage first"
         )
 
     def require(self, label: str, stage: str, newest: datetime, response: Response) -> None:
@@ -154,13 +153,10 @@ def build_named_by(
         list((properties or {}).get(name, ())) for name in ("build.name", "build.number")
     )
     if len(names) > 1 or len(numbers) > 1:
-        raise ToolchainError(
-            "conflict", f"the properties of {item} name several builds, so it cannot soak"
-        )
+        raise conflict(f"the properties of {item} name several builds, so it cannot soak")
     if not (names and numbers and names[0].strip() and numbers[0].strip()):
-        raise ToolchainError(
-            "not_found",
+        raise not_found(
             f"{item} has no properties build.name and build.number, so its build is unknown: push"
-            " it in a build, or set these properties",
+            " it in a build, or set these properties"
         )
     return BuildKey(names[0], numbers[0], project)

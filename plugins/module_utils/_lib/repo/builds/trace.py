@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, not_found
 from ...core.json_text import as_text, json_objects
 from ...core.module.task import Task
 from .. import aql, properties, repositories
@@ -93,7 +93,7 @@ def origin(task: Task, term: str, project: str | None = None) -> Origin:
         artifact = _item(client, repository_key("the term", repo), path)
         if artifact is None:
             message = f"there is no item '{path}' in the repository '{repo}'"
-            raise ToolchainError("not_found", message)
+            raise not_found(message)
         build = _build_of_item(client, artifact, project)
     else:
         artifact = image_item(client, name)
@@ -159,7 +159,7 @@ def image_item(client: RepoClient, term: str) -> dict[str, Any]:
         part for part in (image.tag and f"the tag '{image.tag}'", image.digest) if part
     )
     message = f"there is no image '{image.name}' with {names} in the repository '{image.repo}'"
-    raise ToolchainError("not_found", message)
+    raise not_found(message)
 
 
 def _item(client: RepoClient, repo: str, path: str) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from ...core import address
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, conflict, invalid, not_found, protocol, shorten
 from ...core.http.messages import Response, expected, unexpected_body
 from ...core.http.writes import Verify
 from ...core.json_text import json_objects
@@ -201,11 +201,11 @@ class Bundle:
         """
         found = Progress(COMPLETED) if self.is_predicted else self.state()
         if found is None:
-            raise ToolchainError("not_found", f"there is no {self.label.removeprefix('the ')}")
+            raise not_found(f"there is no {self.label.removeprefix('the ')}")
         if found.failed:
             raise ToolchainError("failed", f"{self.label} is incomplete: {found.reported}")
         if not found.running and found.status != COMPLETED:
-            raise ToolchainError("conflict", f"{self.label} has the status {found.reported}")
+            raise conflict(f"{self.label} has the status {found.reported}")
 
     def shown(self, status: str | None, record: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the return value `bundle`; some of its values come from the record, if given."""
@@ -270,8 +270,7 @@ def pages(
             return found
         if not new:
             announced = "further" if count is None else count
-            raise ToolchainError(
-                "protocol",
-                f"{purpose}: the server announced {announced} entries, but returned {len(found)}",
+            raise protocol(
+                f"{purpose}: the server announced {announced} entries, but returned {len(found)}"
             )
-    raise ToolchainError("protocol", f"{purpose}: the list has more than {_MAX_PAGES} pages")
+    raise protocol(f"{purpose}: the list has more than {_MAX_PAGES} pages")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import first_alone
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, invalid, not_found, shorten
 from ...core.json_text import as_text, json_objects
 from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads, writes
@@ -247,7 +247,7 @@ class Sources:
             else:
                 found.exact = False  # the server returns no digest
         if missing:
-            raise ToolchainError("not_found", f"there is no {shorten(', '.join(missing), 400)}")
+            raise not_found(f"there is no {shorten(', '.join(missing), 400)}")
         if wrong:
             raise ToolchainError("conflict", shorten("; ".join(wrong), 600))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.errors import ToolchainError, listed, quoted, shorten
+from ...core.errors import ToolchainError, listed, quoted, rejected, shorten
 from ...core.globs import has_wildcards, matcher
 from ...core.http.messages import Response, unexpected_body
 from ...core.json_text import json_objects
@@ -385,10 +385,9 @@ class ReleaseBundleDistributeOperation:
         singles = (rule.single for rule in self._rules)
         unknown = [site for site in singles if site is not None and site not in {*names, *reached}]
         if names and unknown:
-            error = ToolchainError(
-                "rejected",
+            error = rejected(
                 f"{self._doing}: the server distributed it to {listed(names)}, but not to"
-                f" {quoted(unknown)}: correct rules",
+                f" {quoted(unknown)}: correct rules"
             )
             error.result["distribution"] = distribution
             raise error

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from ...core import address
-from ...core.errors import ToolchainError
+from ...core.errors import not_found
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -61,7 +61,7 @@ class ReleaseBundleInfoOperation(ReadOnly):
         bundle = Bundle(self._task, options, self._client)
         found = bundle.state()
         if found is None:
-            raise ToolchainError("not_found", f"there is no {bundle.label.removeprefix('the ')}")
+            raise not_found(f"there is no {bundle.label.removeprefix('the ')}")
         shown = {**bundle.shown(found.status), "messages": list(found.messages), "promotions": []}
         if not (found.running or found.status == "DELETING"):
             promotions = [promotion.as_dict() for promotion in read_promotions(bundle)]

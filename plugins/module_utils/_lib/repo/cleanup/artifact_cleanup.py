@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, protocol, rejected
 from ...core.finding import Finding
 from ...core.globs import hint
 from ...core.json_text import member
@@ -212,10 +212,9 @@ class ArtifactCleanupOperation:
     def _verdicts(self, rule: CleanupRule) -> list[CleanupVerdict] | None:
         """Send the query of a rule; return its verdicts, or `None` if there are no items."""
         if rule.without_properties and not self._client.dialect.query_by_property:
-            raise ToolchainError(
-                "rejected",
+            raise rejected(
                 f"rule {rule.number}: without_properties: queries of this server do not support"
-                " properties, so it cannot protect items (check the option dialect)",
+                " properties, so it cannot protect items (check the option dialect)"
             )
         purpose = f"searching for items that match rule {rule.number} in '{rule.repo}'"
         found = complete_rows(self._client, purpose, rule.query())
@@ -231,10 +230,9 @@ class ArtifactCleanupOperation:
             try:
                 judged = verdicts(rule, versions, found.moment, self._parts)
             except ValueError:
-                raise ToolchainError(
-                    "protocol",
+                raise protocol(
                     f"{purpose}: the server does not return its time in the header Date, which"
-                    " created_before requires",
+                    " created_before requires"
                 ) from None
             # further files may belong to the versions, and manifests to the images
             if not (

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 from ...core import address
 from ...core.concurrency import spread
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, protocol
 from ...core.finding import Finding
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.rules import Rule
@@ -99,9 +99,7 @@ def _items(client: RepoClient, place: str) -> list[dict[str, Any]]:
     fields = ("path", "name", "size", "actual_sha1", "modified")
     found = aql.ask(client, purpose, aql.items({"repo": _KEY, "$or": places}, fields))
     if found.trimmed:
-        raise ToolchainError(
-            "protocol", f"{purpose}: the server truncated the result ({found.trimmed})"
-        )
+        raise protocol(f"{purpose}: the server truncated the result ({found.trimmed})")
     items = [{name: row.get(name) for name in fields} for row in found.rows]
     return sorted(items, key=lambda item: (str(item["path"]), str(item["name"])))
 

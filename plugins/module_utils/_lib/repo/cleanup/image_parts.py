@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from ...core.concurrency import bounded
-from ...core.errors import ToolchainError, looks_like_html
+from ...core.errors import ToolchainError, looks_like_html, protocol
 from ...core.http.messages import unexpected_body
 from ...core.progress import ProgressCounter
 from .. import aql, repositories
@@ -321,10 +321,9 @@ def complete_rows(client: RepoClient, purpose: str, query: str) -> aql.QueryResu
         )
     identity = ("repo", "path", "name")
     if not all(isinstance(row.get(name), str) for row in found.rows for name in identity):
-        raise ToolchainError(
-            "protocol",
+        raise protocol(
             f"{purpose}: the server does not report {', '.join(identity)} of each item, so"
-            " nothing was deleted",
+            " nothing was deleted"
         )
     return found
 

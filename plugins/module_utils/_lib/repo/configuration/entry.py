@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import conflict, invalid
 from ...core.json_text import as_text
 from ...core.module.input_check import Place, check_options
 from ...core.module.rules import Rule
@@ -330,10 +330,9 @@ class RepositoryEntry:
         for option, name in (("rclass", "rclass"), ("package_type", "packageType")):
             wanted, current = getattr(self, option), str(config.get(name) or "")
             if wanted is not None and canonical(wanted) != canonical(current):
-                raise ToolchainError(
-                    "conflict",
+                raise conflict(
                     f"the {option} of the repository '{self.key}' is '{current}' and cannot be"
-                    f" changed to '{wanted}': use another key, or delete the repository first",
+                    f" changed to '{wanted}': use another key, or delete the repository first"
                 )
 
 

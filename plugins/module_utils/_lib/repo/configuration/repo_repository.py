@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, TypeAlias
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, conflict, invalid, not_found, rejected
 from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
@@ -115,10 +115,9 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
                 current["remote_password"], wanted["remote_password"] = _SECRET, _NEW_SECRET
         project = project_of(config) if entry.project is None else entry.project
         if entry.environments and not project:  # servers ignore them [repo-60]
-            raise ToolchainError(
-                "rejected",
+            raise rejected(
                 f"environments of the repository '{entry.key}': the server ignores them without a"
-                " project: set project as well",
+                " project: set project as well"
             )
         comparisons = {name: comparison(name, value) for name, value in wanted.items()}
         found = plan(current, wanted, comparisons)
@@ -144,10 +143,9 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
             before["files"] = count
             if count != 0 and not entry.force:
                 number = "an unknown number of" if count is None else str(count)
-                raise ToolchainError(
-                    "conflict",
+                raise conflict(
                     f"deleting the repository '{entry.key}' would also delete {number} files: set"
-                    " force=true to allow that",
+                    " force=true to allow that"
                 )
         return plan(before, None).with_result(repository=None)
 
@@ -163,10 +161,8 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
         unknown = [name for name in names if name not in self._wanted]
         for name in unknown:
             if not get("repository", name.lower()) and name not in self._catalogue.known_keys():
-                raise ToolchainError(
-                    "not_found",
-                    f"the virtual repository '{entry.key}' refers to '{name}', which does not"
-                    " exist",
+                raise not_found(
+                    f"the virtual repository '{entry.key}' refers to '{name}', which does not exist"
                 )
 
     # -- writes -----------------------------------------------------------------------------------
@@ -178,10 +174,9 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
             # raises for an account that cannot read the list
             for known in self._catalogue.all() or ():
                 if known.lower() == item.name.lower() and not self._is_free(known):
-                    raise ToolchainError(
-                        "conflict",
+                    raise conflict(
                         f"creating the repository '{item.name}': the repository '{known}' exists,"
-                        " and keys must not only differ in letter case",
+                        " and keys must not only differ in letter case"
                     )
 
     def write_all(self, items: Sequence[RepositoryItem]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ...core.concurrency import bounded
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, conflict, invalid, rejected
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.operations.objects import attempt_each, failure_of
@@ -173,10 +173,10 @@ class DockerPromoteOperation:
             name = f"'{self._source}:{state.tag}'"
             if found == registry.PRESENT:
                 message = f"cannot check whether {name} has {self._digest}"
-                raise ToolchainError("rejected", f"{message}: the server does not return digests")
+                raise rejected(f"{message}: the server does not return digests")
             if found not in (self._digest, registry.EXPECTED):
                 message = f"{name} has {found}, but image specifies {self._digest}"
-                raise ToolchainError("conflict", f"{message}: nothing was promoted")
+                raise conflict(f"{message}: nothing was promoted")
         if self._options.attached and states and self._source != self._target:
             attachments = Attachments(
                 self._client, self._source, self._target, copy=self._copy, predicted=self._predicted

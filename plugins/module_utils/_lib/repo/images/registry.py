@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 from ...core import address
 from ...core.address import has_valid_characters
 from ...core.concurrency import bounded
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, protocol, rejected
 from ...core.http.messages import Response, json_or_none, unexpected_body
 from ...core.http.writes import Verify
 from ...core.plan import without_none
@@ -177,7 +177,7 @@ def with_digest(client: RepoClient, image: ImageReference, names: Sequence[str])
     found = manifests_of(client, image.repo, image.name, names)
     if PRESENT in found.values():
         message = f"cannot check whether a tag of '{image}' has {image.digest}: the server does not"
-        raise ToolchainError("rejected", f"{message} return digests")
+        raise rejected(f"{message} return digests")
     return [name for name, digest in found.items() if digest == image.digest]
 
 
@@ -283,7 +283,7 @@ class NameList:
         self._pages += 1
         if self._pages > _MAX_PAGES:
             message = f"{self.purpose}: the list did not end after {_MAX_PAGES} pages"
-            raise ToolchainError("protocol", message)
+            raise protocol(message)
         return self.client.transport.read(
             self.purpose, self.path, query=query, expect=(200, *expect)
         )

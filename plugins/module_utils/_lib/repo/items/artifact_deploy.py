@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import spread
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, conflict, invalid, shorten
 from ...core.finding import Finding, of_row
 from ...core.globs import Patterns
 from ...core.json_text import json_objects
@@ -299,11 +299,10 @@ class FileDeployment:
         if not self._options.overwrite:
             taken = [file.name for file in actions if file.current and not file.found.has_content]
             if taken:
-                raise ToolchainError(
-                    "conflict",
+                raise conflict(
                     f"{len(taken)} of {len(actions)} paths have different content, but overwrite is"
                     f" false: {shorten(', '.join(taken), 400)}. Deploy to other paths, or set"
-                    " overwrite: true",
+                    " overwrite: true"
                 )
         artifacts = [self._artifact(file, file.action) for file in actions]
         result = {"artifacts": artifacts, "uploaded_bytes": self._bytes_to_send(actions)}
@@ -328,10 +327,9 @@ class FileDeployment:
             return
         found = listing.find(self._client, repo, files[0].path)
         if found is not None and found.folder:
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"path: '{name}' is a folder: end path with a slash to deploy into it, or use"
-                " another path",
+                " another path"
             )
 
     def _warn_of_promoted(self, repo: str, files: Sequence[FileAction]) -> None:

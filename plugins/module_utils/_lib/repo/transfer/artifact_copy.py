@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from ...core.concurrency import spread
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, conflict, invalid, not_found, shorten
 from ...core.finding import Finding, of_row
 from ...core.globs import Patterns, has_wildcards
 from ...core.module.descriptor import Descriptor, writes
@@ -158,10 +158,9 @@ class ArtifactCopyOperation:
         for target, file in chosen.items():
             occupied = existing.get(target)
             if occupied is not None and occupied.folder:
-                raise ToolchainError(
-                    "conflict",
+                raise conflict(
                     f"'{file.name}' cannot be {self._done} to '{route.target_repo}/{target}': the"
-                    " target is a folder",
+                    " target is a folder"
                 )
             same = occupied is not None and file.stored.equals(occupied)
             action = "unchanged" if same and not self._options.move else self._done
@@ -274,10 +273,9 @@ class ArtifactCopyOperation:
         if not moved:
             repositories.require(self._client, [route.repo])
             target = f", and none at '{route.target_repo}/{route.target}'"
-            raise ToolchainError(
-                "not_found",
+            raise not_found(
                 f"path: found no file for '{route.path}' in '{route.repo}'"
-                + (target if self._options.move else ""),
+                + (target if self._options.move else "")
             )
         return [Relocation(file, file.repo, file.path, file.stored, "unchanged") for file in moved]
 

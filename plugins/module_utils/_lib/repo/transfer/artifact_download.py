@@ -15,7 +15,7 @@ from posixpath import commonpath
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core.concurrency import bounded, spread
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, invalid, not_found, rejected, shorten
 from ...core.files import make_folders, require_replaceable, safe_paths
 from ...core.globs import Patterns
 from ...core.http.file_download import Fetched, RemoteContent, download_file, fetch_digests
@@ -87,9 +87,8 @@ def _time(client: RepoClient, key: str, file: RemoteFile) -> datetime:
     info: Mapping[str, Any] = object_of(response, "information about an item")
     time = moment_of(info.get(_INFO[key]))
     if time is None:
-        raise ToolchainError(
-            "rejected",
-            f"cannot sort by {key}: the server does not return that time of '{file.name}'",
+        raise rejected(
+            f"cannot sort by {key}: the server does not return that time of '{file.name}'"
         )
     return time
 
@@ -404,10 +403,9 @@ class ArtifactDownloadOperation:
                 selection += "" if request.repo is None else f" in '{request.repo}'"
             conditions = [name for name in ("properties", "exclude") if getattr(options, name)]
             filtered = f" with the given {' and '.join(conditions)}" if conditions else ""
-            raise ToolchainError(
-                "not_found",
+            raise not_found(
                 f"{request.place}: found no files {selection}{filtered}: set allow_empty: true to"
-                f" allow that{note and f'; {note}'}",
+                f" allow that{note and f'; {note}'}"
             )
         if note:
             self._task.warn(f"{request.place}: {note}")

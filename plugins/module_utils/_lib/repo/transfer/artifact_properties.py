@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import spread
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, rejected
 from ...core.finding import Finding, of_row
 from ...core.globs import Patterns
 from ...core.module.descriptor import Descriptor, reads, writes
@@ -259,10 +259,9 @@ class ArtifactPropertiesOperation:
             below = self._below() if self._options.recursive else None
             left = [path for path, has in (below or {}).items() if not self._wanted.are_done(has)]
             if left:
-                raise ToolchainError(
-                    "rejected",
+                raise rejected(
                     f"changing properties below '{self._repo}/{self._path}': {len(left)} items"
-                    f" still do not have the wanted properties, the first is '{left[0]}'",
+                    f" still do not have the wanted properties, the first is '{left[0]}'"
                 )
             return {}
         differing = _differing(plan.data)

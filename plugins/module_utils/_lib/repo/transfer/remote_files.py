@@ -14,7 +14,7 @@ from posixpath import commonpath
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from ...core.concurrency import bounded, spread
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, invalid, not_found, rejected, shorten
 from ...core.globs import Patterns, fixed_part, has_wildcards, hint, matcher
 from ...core.module.typed_options import Option, Positive
 from .. import aql, properties, repositories
@@ -124,9 +124,7 @@ def _single(client: RepoClient, repo: str, wanted: str) -> list[RemoteFile]:
     if stored is None:
         return []
     if stored.folder:
-        raise ToolchainError(
-            "not_found", f"'{repo}/{path}' is a folder: end path with a slash to select its files"
-        )
+        raise not_found(f"'{repo}/{path}' is a folder: end path with a slash to select its files")
     return [_remote(repo, path, wanted.rpartition("/")[2], stored)]
 
 
@@ -152,7 +150,7 @@ def _many(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[Remo
         # server fact [repo-6]: listing requires a licence, queries do not
         found = _queried(client, repo, path, replace(wanted, properties={}))
     else:
-        raise ToolchainError("rejected", f"the server cannot list '{repo}/{folder}'")
+        raise rejected(f"the server cannot list '{repo}/{folder}'")
     found = list(filter(wanted.keeps, found))
     if not found:
         repositories.require(client, [repo])
@@ -237,9 +235,8 @@ def _remote(repo: str, path: str, below: str, stored: StoredItem) -> RemoteFile:
     except UnicodeEncodeError:
         is_path = False
     if not is_path:
-        raise ToolchainError(
-            "rejected",
-            f"the server returned the item {path!r} in '{repo}', which is not a valid path",
+        raise rejected(
+            f"the server returned the item {path!r} in '{repo}', which is not a valid path"
         )
     return RemoteFile(repo, path, below, stored)
 
@@ -252,10 +249,9 @@ def _having(client: RepoClient, found: list[RemoteFile], wanted: Properties) -> 
     def has(file: RemoteFile) -> bool:
         there = properties.read(client, file.repo, file.path)
         if there is None:
-            raise ToolchainError(
-                "rejected",
+            raise rejected(
                 f"cannot select '{file.name}' by its properties: the server does not return"
-                " properties",
+                " properties"
             )
         return _has_all(there, wanted)
 
@@ -398,10 +394,9 @@ def select_files(
             narrows = wanted.properties or wanted.exclude
             conditions = f" (check {wanted.option} and exclude)" if narrows else ""
             note = wanted.hints.get(path.path, "")
-            raise ToolchainError(
-                "not_found",
+            raise not_found(
                 f"{path.place}: found no file for '{path.path}' in"
-                f" '{path.repo}'{conditions}{note and f'; {note}'}",
+                f" '{path.repo}'{conditions}{note and f'; {note}'}"
             )
     found = [(path, file) for path, files in zip(paths, found_at, strict=True) for file in files]
     count = len({file.name for _path, file in found})
@@ -445,10 +440,9 @@ def find_build_files(
         recorded artifact does not exist, and the errors of :func:`read_builds`
     """
     if not client.dialect.query_by_property:
-        raise ToolchainError(
-            "rejected",
+        raise rejected(
             f"cannot find the files of {key}: queries of this server do not support properties"
-            " (check the option dialect)",
+            " (check the option dialect)"
         )
     own, others = read_builds(client, key, mode)
     files = _files_of(client, own, repo, wanted)
@@ -508,10 +502,9 @@ def _files_of(
         items_left = lacking_items(client, None, recorded, _paths(found))
         missing = [file.label for file in items_left if not file.is_repeated]
         if missing:
-            raise ToolchainError(
-                "not_found",
+            raise not_found(
                 f"{len(missing)} of {len(recorded)} artifacts of {key} are not"
-                f" in any visible repository: {shorten(', '.join(missing), 300)}",
+                f" in any visible repository: {shorten(', '.join(missing), 300)}"
             )
     return list(filter(wanted.keeps, found))
 

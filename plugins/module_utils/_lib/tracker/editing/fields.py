@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from ...core.address import path
-from ...core.errors import Kind, ToolchainError, invalid, quoted
+from ...core.errors import Kind, ToolchainError, invalid, quoted, rejected
 from ...core.http.messages import Response, expected, json_or_none
 from ...core.http.paged_list import PagedList
 from ...core.json_text import as_text, member
@@ -197,9 +197,8 @@ class Screen:
         known = self.fields.get(field.id)
         is_required = isinstance(known, Mapping) and known.get("required") is True
         if is_required and field.value in (None, "", []) and not field.adds:
-            raise ToolchainError(
-                "rejected",
-                f"{self.purpose}: {field.name} is a required field, but its value is empty",
+            raise rejected(
+                f"{self.purpose}: {field.name} is a required field, but its value is empty"
             )
 
 
@@ -324,10 +323,9 @@ class FieldsPart(Part):
         given = [field for field in self._wanted if field.differs(None)]
         for field in given:
             if field.id not in (*screen.fields, PARENT, _ASSIGNEE):
-                raise ToolchainError(
-                    "rejected",
+                raise rejected(
                     f"{screen.purpose}: the field {field.name} cannot be set, because it is not on"
-                    " the screen for new issues",
+                    " the screen for new issues"
                 )
         known = {*_ALWAYS_SET, *(field.id for field in given)}
         absent = [
@@ -390,10 +388,9 @@ class FieldsPart(Part):
         if issue.editable is None or (field.id == PARENT and field.id not in issue.editable):
             return field
         if field.id not in issue.editable:
-            error = ToolchainError(
-                "rejected",
+            error = rejected(
                 f"{purpose}: the field {field.name} cannot be set. It is not on the edit screen, or"
-                " the issue cannot be edited, or a permission is missing",
+                " the issue cannot be edited, or a permission is missing"
             )
             raise self._site.explained(error, "EDIT_ISSUES", issueKey=issue.key)
         screen = Screen(self._site.task, purpose, issue.project, issue.editable)

@@ -13,7 +13,16 @@ from typing import Annotated, Any, ClassVar
 
 from ...core.address import path
 from ...core.concurrency import first_alone, spread
-from ...core.errors import ToolchainError, invalid, quoted, single_line
+from ...core.errors import (
+    ToolchainError,
+    conflict,
+    invalid,
+    not_found,
+    protocol,
+    quoted,
+    rejected,
+    single_line,
+)
 from ...core.finding import Finding, of_row
 from ...core.http.messages import back_off, expected, json_or_none
 from ...core.json_text import member
@@ -436,7 +445,7 @@ class TrackerIssueOperation:
         result = JqlSearchOperation(self._task, search).search()
         found = [issue for issue in map(issue_of, result.issues) if issue is not None]
         if len(found) < len(result.issues) or (len(found) < most and not result.complete):
-            raise ToolchainError("protocol", f"the search '{jql}' did not return every match")
+            raise protocol(f"the search '{jql}' did not return every match")
         return found
 
     def _created(self, parts: WantedParts) -> PlannedIssue:
@@ -455,10 +464,9 @@ class TrackerIssueOperation:
             planned.done += changes
             made = _seen(parts.site, planned.key, parts.names)
             if made is None and later:
-                raise ToolchainError(
-                    "not_found",
+                raise not_found(
                     f"the new issue '{planned.key}' is not visible to this account, so these parts"
-                    f" of it were not written: {quoted(change.field for change in later)}",
+                    f" of it were not written: {quoted(change.field for change in later)}"
                 )
             if made is not None:
                 # Fields that the server did not store are edited like those of other issues.
@@ -669,10 +677,9 @@ class Creation:
         if found is None and predicted(self._site.task, option, str(self._options.project), name):
             return name
         if found is None:
-            raise ToolchainError(
-                "rejected",
+            raise rejected(
                 f"{option}: the project '{self._options.project}' has no '{name}'; it has"
-                f" {quoted(map(shown, known))}",
+                f" {quoted(map(shown, known))}"
             )
         return str(shown(found))
 
@@ -733,7 +740,6 @@ class Creation:
 
 def several(keys: list[str]) -> ToolchainError:
     """Return the `conflict` error for a query that must find a single issue."""
-    return ToolchainError(
-        "conflict",
-        f"match finds several issues ({', '.join(keys)}, ...): narrow the query to a single issue",
+    return conflict(
+        f"match finds several issues ({', '.join(keys)}, ...): narrow the query to a single issue"
     )

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...core.errors import ToolchainError, invalid, quoted
+from ...core.errors import ToolchainError, invalid, quoted, rejected
 from ...core.http.messages import expected, unexpected_body
 from ...core.json_text import as_text, member
 from ...core.plan import Change
@@ -105,10 +105,9 @@ class StatusPart(Part):
         known = quoted(field.get("name") or number for number, field in metadata.items())
         for field in self._fields:
             if metadata and field.id not in metadata:
-                raise ToolchainError(
-                    "rejected",
+                raise rejected(
                     f"{purpose}: the field {field.name} of transition_fields is not on its screen,"
-                    f" which has {known}",
+                    f" which has {known}"
                 )
         return [screen.spelled(field) for field in self._fields]
 
@@ -125,9 +124,7 @@ class StatusPart(Part):
         if not all(member(item, "id") is not None for item in found):
             raise unexpected_body(response, "a list of transitions")
         if not found:
-            error = ToolchainError(
-                "rejected", f"{purpose}: no transition is available to this account"
-            )
+            error = rejected(f"{purpose}: no transition is available to this account")
             raise self._site.explained(error, *self.needs, issueKey=issue.key)
         return found
 
@@ -139,11 +136,10 @@ class StatusPart(Part):
             return named[0]
         if not named:
             wanted = "" if self._transition is None or not leading else f" by '{self._transition}'"
-            raise ToolchainError(
-                "rejected",
+            raise rejected(
                 f"the issue '{issue.key}' cannot reach the status '{self._status}'{wanted} from"
                 f" '{shown(issue.fields.get('status'))}'; the available transitions are"
-                f" {_listed(offered)}",
+                f" {_listed(offered)}"
             )
         raise invalid(
             f"status: several transitions of the issue '{issue.key}' lead to '{self._status}':"
@@ -168,9 +164,7 @@ class StatusPart(Part):
         screen = _screen(chosen)
         transition = _title(issue, chosen)
         if self._fields and not screen and chosen.get("hasScreen") is False:
-            raise ToolchainError(
-                "rejected", f"{transition} has no screen, so transition_fields cannot be set"
-            )
+            raise rejected(f"{transition} has no screen, so transition_fields cannot be set")
         needed = [
             name
             for name, field in screen.items()
@@ -179,19 +173,16 @@ class StatusPart(Part):
             and name not in {*self._filled, *filled}
         ]
         if "comment" in needed:
-            raise ToolchainError(
-                "rejected",
+            raise rejected(
                 f"{transition} requires a comment: set comment to a text that this account has not"
-                " added yet",
+                " added yet"
             )
         if needed:
             current = self._site.issue(issue.key, needed).fields
             empty = [name for name in needed if current.get(name) in (None, "", [])]
             if empty:
                 names = quoted(screen[name].get("name") or name for name in empty)
-                raise ToolchainError(
-                    "rejected", f"{transition} requires {names}: set it in transition_fields"
-                )
+                raise rejected(f"{transition} requires {names}: set it in transition_fields")
 
     def _write(
         self,

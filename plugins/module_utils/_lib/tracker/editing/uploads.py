@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from ...core.address import path
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, conflict, invalid, rejected
 from ...core.http.messages import json_or_none
 from ...core.http.multipart import FilePart, MultipartForm
 from ...core.json_text import json_objects, member
@@ -235,10 +235,9 @@ class AttachmentsPart(Part):
         """Raise `rejected` if a file is larger than the upload limit of the server."""
         for file in self._files:
             if isinstance(self._limit, int) and file.size > self._limit:
-                raise ToolchainError(
-                    "rejected",
+                raise rejected(
                     f"attachments: {file.src} has {file.size} bytes, but the server accepts at"
-                    f" most {self._limit}",
+                    f" most {self._limit}"
                 )
 
     @cached_property
@@ -274,9 +273,8 @@ class AttachmentsPart(Part):
         purpose = f"deleting the older attachment '{one.filename}' ({one.number}) of '{issue.key}'"
         now = self._now(issue)
         if not file.is_stored(now, replaced):
-            raise ToolchainError(
-                "conflict",
-                f"{purpose}: the issue has no newer attachment with this name, so it was kept",
+            raise conflict(
+                f"{purpose}: the issue has no newer attachment with this name, so it was kept"
             )
         if one.number not in {attachment.number for attachment in now}:
             return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from ...core import address
-from ...core.errors import ToolchainError, looks_like_html, shorten
+from ...core.errors import ToolchainError, looks_like_html, protocol, shorten
 from ...core.http import messages
 from ...core.http.file_download import head_of
 from ...core.secret import clean_url
@@ -150,10 +150,9 @@ class AttachmentContents:
         target, secure = address.origin(url), base.startswith("https:")
         if target == address.NOWHERE or (secure and target[0] != "https"):
             scheme = "https" if secure else "http or https"
-            raise ToolchainError(
-                "protocol",
+            raise protocol(
                 f"{purpose}: the server reports the address {clean_url(url)}, which is not a valid"
-                f" {scheme} URL",
+                f" {scheme} URL"
             )
         return self._client.download(purpose, url, checked)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ...core.concurrency import bounded, spread
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, conflict, invalid, protocol
 from ...core.files import atomic_write, make_folders, require_replaceable
 from ...core.globs import Patterns
 from ...core.module.descriptor import Descriptor, reads
@@ -177,10 +177,9 @@ class TrackerAttachmentOperation:
             isinstance(item, Mapping) and item.get("id") and item.get("content") for item in items
         )
         if not usable:
-            raise ToolchainError(
-                "protocol",
+            raise protocol(
                 f"reading the attachments of the issue '{self._issue}': the server did not send a"
-                " list of objects with id and content",
+                " list of objects with id and content"
             )
         described = [Attachment.of(item, self._client.url) for item in items]
         return {attachment.number: attachment for attachment in described}
@@ -249,10 +248,9 @@ class TrackerAttachmentOperation:
                     moment = entry.attachment.file_time(time.time_ns())
                     os.utime(file.fileno(), ns=(moment, moment))
                     if not self._options.replace and os.path.lexists(entry.path):
-                        raise ToolchainError(
-                            "conflict",
+                        raise conflict(
                             f"writing {entry.path}: a file was created there during the download,"
-                            " and replace is false; run the task again",
+                            " and replace is false; run the task again"
                         )
                     return file.tell()
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 from ...core.address import path
 from ...core.concurrency import first_alone
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, conflict, invalid, not_found
 from ...core.http.messages import expected, json_or_none, unexpected_body
 from ...core.json_text import as_text, member
 from ...core.module.authorship import Author, author, last_of
@@ -292,10 +292,9 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
         if renamed is not None and self.key(entry) in self._renamed:
             return renamed
         if found is not None and renamed is not None and found.id != renamed.id:
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"renaming the {self.noun} '{entry.name}' of the project '{entry.project}': the"
-                f" {self.noun} '{renamed.name}' already exists",
+                f" {self.noun} '{renamed.name}' already exists"
             )
         return found or renamed
 
@@ -350,7 +349,7 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
             return ProjectObject("", {}, {**self.blank, "name": name})
         if found is None:
             message = f"{option}: the project '{project}' has no {self.noun} '{name}'"
-            raise ToolchainError("not_found", message)
+            raise not_found(message)
         return found
 
     def is_predicted(self, project: str, name: str) -> bool:
@@ -380,7 +379,7 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
             target = self.read_project(project).named(name)
             if target is None:
                 missing = f"the project '{project}' has no {self.noun} '{name}'"
-                raise ToolchainError("not_found", missing)
+                raise not_found(missing)
         now: ProjectObject | None = current
         if item.plan.action == "delete":
             now = self.delete(item, current, target)

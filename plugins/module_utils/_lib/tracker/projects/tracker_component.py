@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import conflict, invalid, rejected
 from ...core.json_text import member
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
@@ -111,9 +111,7 @@ class ComponentKind(ProjectObjectKind[ComponentEntry]):
             return self._removal(item)
         current = self.managed(item)
         if entry.archived and self._client.known_cloud:
-            raise ToolchainError(
-                "rejected", "archived: components of Jira Cloud cannot be archived: omit archived"
-            )
+            raise rejected("archived: components of Jira Cloud cannot be archived: omit archived")
         desired = self.desired(
             entry,
             current,
@@ -131,10 +129,9 @@ class ComponentKind(ProjectObjectKind[ComponentEntry]):
             count = self.count(component, "issues", "relatedIssueCounts", "issueCount")
             if count:
                 has = "1 issue has" if count == 1 else f"{count} issues have"
-                raise ToolchainError(
-                    "conflict",
+                raise conflict(
                     f"{has} the component '{component.name}' of the project '{entry.project}': set"
-                    " move_issues_to to another component, or set force",
+                    " move_issues_to to another component, or set force"
                 )
         return found
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core.address import path
-from ...core.errors import ToolchainError, invalid, quoted
+from ...core.errors import ToolchainError, invalid, not_found, quoted
 from ...core.http.messages import expected, unexpected_body
 from ...core.json_text import as_text, member
 from ...core.module.descriptor import Descriptor, reads, writes
@@ -126,10 +126,9 @@ class ProjectRoleKind(ProjectKind[ProjectRoleEntry, RoleIds]):
         entry, known = item.entry, item.state or {}
         name = next((role for role in known if same_name(role, entry.role)), None)
         if name is None:
-            raise ToolchainError(
-                "not_found",
+            raise not_found(
                 f"the project '{entry.project}' has no role '{entry.role}'; its roles are"
-                f" {quoted(known, len(known))}",
+                f" {quoted(known, len(known))}"
             )
         role = self.read(entry.project, entry.role, known[name])
         wanted = {
@@ -186,7 +185,7 @@ class ProjectRoleKind(ProjectKind[ProjectRoleEntry, RoleIds]):
             return
         names = [as_text(member(group, "name")) for group in groups]
         if name not in names and not lacking(self._client, ["USER_PICKER"]):
-            raise ToolchainError("not_found", f"groups: there is no group '{name}'")
+            raise not_found(f"groups: there is no group '{name}'")
 
     def _require_account(self, entry: ProjectRoleEntry, found: Plan) -> None:
         """Raise `invalid` if the task's account would no longer be an administrator."""

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core.address import path
 from ...core.concurrency import spread
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, not_found, protocol, rejected
 from ...core.http.messages import expected
 from ...core.json_text import as_text, member
 from ...core.module.descriptor import Descriptor, reads, writes
@@ -182,10 +182,9 @@ class VersionKind(ProjectObjectKind[VersionEntry]):
             name = options.last_name
             self.reject_pattern(name)
             if not options.create and not self.is_predicted(options.project, name):
-                raise ToolchainError(
-                    "not_found",
+                raise not_found(
                     f"the project '{options.project}' has no version '{options.name}': check the"
-                    " name, or set create",
+                    " name, or set create"
                 )
         releases = options.state == "released" and not (current and current.values["released"])
         count, target, moved = None, None, 0
@@ -255,10 +254,9 @@ class VersionKind(ProjectObjectKind[VersionEntry]):
         desired = self.desired(options, current, **days, **_STATES[options.state])
         start, release = ({**known, **desired}.get(name) for name in DATES)
         if _is_late(start, release):
-            raise ToolchainError(
-                "rejected",
+            raise rejected(
                 f"the version '{options.name}' would start on {start}, after its release on"
-                f" {release}",
+                f" {release}"
             )
         return desired
 
@@ -345,7 +343,7 @@ class VersionKind(ProjectObjectKind[VersionEntry]):
         options = JqlSearchOptions(jql, fields=["key"], max_results=most)
         found = JqlSearchOperation(self._task, options).search()
         if most is None and not found.complete:
-            raise ToolchainError("protocol", f"the search '{jql}' did not return every match")
+            raise protocol(f"the search '{jql}' did not return every match")
         return [str(issue["key"]) for issue in found.issues]
 
     def _move_all(self, version: ProjectObject, target: ProjectObject) -> int:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 from xml.parsers import expat
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import conflict, invalid, not_found, protocol
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _ROOT = "storage-format"
@@ -261,12 +261,12 @@ def find_section(body: str, heading: str, name: str = "the page") -> Section:
         reason = (
             f"the body of {name} on the server is not well-formed, so it has no sections: {error}"
         )
-        raise ToolchainError("protocol", reason) from None
+        raise protocol(reason) from None
     wanted = " ".join(heading.split())
     found = [path for path in _paths(root, ()) if path[-1].title() == wanted]
     if not found:
         message = f"{name} has no heading '{wanted}': add it to the page first, or correct section"
-        raise ToolchainError("not_found", message)
+        raise not_found(message)
     if len(found) > 1:
         raise invalid(f"{name} has {len(found)} headings '{wanted}': rename all but one")
     *above, start = found[0]
@@ -275,10 +275,9 @@ def find_section(body: str, heading: str, name: str = "the page") -> Section:
     end = next((node.begin for node in later if _ends(node, level)), None)
     if end is None:
         if _goes_on(found[0], level):
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"the heading '{wanted}' is the last element of a macro or box, but its section"
-                " goes on after it: move the heading out of the macro, or the text into it",
+                " goes on after it: move the heading out of the macro, or the text into it"
             )
         end = above[-1].outer
     parts = (source[: start.end], source[start.end : end], source[end:])

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...core.address import path
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, not_found, rejected
 from ...core.json_text import as_text, member
 from ..client import WikiClient
 
@@ -39,10 +39,9 @@ class CloudPermissions:
     def require(self, key: str, operations: Sequence[str]) -> None:
         """Raise `rejected` without version 2, `invalid` for an operation that only servers have."""
         if self._client.version != 2:
-            raise ToolchainError(
-                "rejected",
+            raise rejected(
                 f"reading the permissions of the space {key}: in the cloud they require version 2"
-                " of the interface: set dialect to auto or cloud_v2",
+                " of the interface: set dialect to auto or cloud_v2"
             )
         if "space:delete_mail" in operations:
             raise invalid("permissions: the cloud has no operation space:delete_mail: leave it out")
@@ -105,7 +104,7 @@ class CloudPermissions:
             for group in self._client.listing(purpose, route, query, "name", "id"):
                 self._groups.setdefault(str(group["name"]), str(group["id"]))
             if name not in self._groups:
-                raise ToolchainError("not_found", f"{purpose}: there is no such group")
+                raise not_found(f"{purpose}: there is no such group")
         return self._groups[name]
 
     def set(self, key: str, wanted: Mapping[str, Sequence[str]]) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from time import sleep
 from typing import Annotated, Any, Literal
 
-from ...core.errors import Kind, ToolchainError, invalid
+from ...core.errors import Kind, ToolchainError, conflict, invalid, protocol
 from ...core.files import open_regular
 from ...core.json_text import member
 from ...core.module.typed_options import Option, PathText, Segment
@@ -155,10 +155,9 @@ class DesiredPage:
         kept = {found[0] for found in self.must_keep.finditer(self.body)}
         there = "" if page is None else page.body or ""
         if page is not None and page.body is None:
-            raise ToolchainError(
-                "protocol",
+            raise protocol(
                 f"{named}: the server does not send the body, so it is unknown whether the new body"
-                " lacks text that must_keep matches: leave out must_keep",
+                " lacks text that must_keep matches: leave out must_keep"
             )
         if page is not None and self.heading is not None:
             there = self._section(page).content
@@ -167,11 +166,10 @@ class DesiredPage:
         if lost:
             what = "page" if self.heading is None else f"section '{self.heading}'"
             more = f" and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"{named}: the {what} contains {', '.join(list(lost)[:_SHOWN])}{more}, but the new"
                 " body does not: leave out must_keep to replace it (in the role release_notes: set"
-                " release_notes_allow_empty)",
+                " release_notes_allow_empty)"
             )
         if not kept:
             warn(
@@ -187,10 +185,9 @@ class DesiredPage:
         :param comparison: the result of `validate()`, if known
         """
         if page.body is None and (self.body is None or self.heading is not None):
-            raise ToolchainError(
-                "protocol",
+            raise protocol(
                 f"the server does not send the body of the page '{page.title}', so the whole body"
-                " must be given: set body or src, without section",
+                " must be given: set body or src, without section"
             )
         if self.body is None or (self.validate(page) if comparison is None else comparison).same:
             return page.body or ""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, not_found
 from ...core.http import paged_list
 from ...core.http.messages import json_or_none, unexpected_body
 from ...core.json_text import as_text, member
@@ -250,7 +250,7 @@ class Restrictions:
                     raise
             else:
                 if name not in self._note_groups(found):
-                    raise ToolchainError("not_found", f"{purpose}: there is no such group")
+                    raise not_found(f"{purpose}: there is no such group")
         number = self._group_ids.get(name)
         return {"type": "group", **({"name": name} if number is None else {"id": number})}
 

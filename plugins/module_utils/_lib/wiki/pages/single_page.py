@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, conflict, invalid, not_found
 from ...core.module.task import Task
 from ...core.plan import Change, Plan, unchanged, without_none
 from ..additions import (
@@ -166,9 +166,8 @@ class SinglePage:
         if page is not None:
             self._check(page)
         elif self._options.expected_version is not None:
-            raise ToolchainError(
-                "conflict",
-                f"{self._options.named} does not exist: leave out expected_version to create it",
+            raise conflict(
+                f"{self._options.named} does not exist: leave out expected_version to create it"
             )
         if self._removes:
             return self._removal(page)
@@ -267,7 +266,7 @@ class SinglePage:
         elif expected is not None and page.version != expected:
             problem = f"has version {page.version}, not {expected}"
         if problem is not None:
-            raise ToolchainError("conflict", f"{self._options.named} {problem}")
+            raise conflict(f"{self._options.named} {problem}")
 
     def _removal(self, page: Page | None) -> Plan:
         if page is None and "*" in (self._options.title or ""):
@@ -292,16 +291,13 @@ class SinglePage:
     def _creation(self, desired: DesiredPage) -> Plan:
         space, _title = self._options.space_and_title()
         if desired.heading is not None:
-            raise ToolchainError(
-                "not_found",
+            raise not_found(
                 f"{self._options.named} does not exist, so it has no heading '{desired.heading}':"
                 " create the page with this heading first, or leave out section (in the role"
-                " release_notes: release_notes_section)",
+                " release_notes: release_notes_section)"
             )
         if desired.body is None:
-            raise ToolchainError(
-                "not_found", f"{self._options.named} does not exist: set body or src to create it"
-            )
+            raise not_found(f"{self._options.named} does not exist: set body or src to create it")
         self._require_target(space, desired.parent)
         additions = self._compared(None, saves=True)
         title, parent = desired.title or "", desired.parent
@@ -401,10 +397,9 @@ class SinglePage:
             return {"kept": kept, "lost": 0}
         comments = f"{lost} inline comment{'s' if lost > 1 else ''} of readers"
         if not self._options.allow_orphaned_comments:
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"{self._options.named}: with this body, {comments} would be orphaned, because the"
-                " commented text is gone; keep that text, or set allow_orphaned_comments",
+                " commented text is gone; keep that text, or set allow_orphaned_comments"
             )
         self.task.warn(f"{self._options.named}: {comments} lose their place in the text")
         return {"kept": kept, "lost": lost}
@@ -438,7 +433,7 @@ class SinglePage:
                 f"the page {other.id} in the space {page.space} already has the title"
                 f" '{other.title}'"
             )
-            raise ToolchainError("conflict", f"{self._options.named}: {reason}")
+            raise conflict(f"{self._options.named}: {reason}")
 
     # -- applying ------------------------------------------------------------------------------
 
@@ -452,7 +447,7 @@ class SinglePage:
         if parent is None and desired.parent is not None:
             title = self._upcoming.titles[desired.parent]
             message = f"the page '{title}' does not exist, because its entry was not written"
-            raise ToolchainError("not_found", f"{self._options.named}: parent_title: {message}")
+            raise not_found(f"{self._options.named}: parent_title: {message}")
         changes = replace(changes, desired=replace(desired, parent=parent))
         restrict = restrict_of(changes.additions)
         refused = False

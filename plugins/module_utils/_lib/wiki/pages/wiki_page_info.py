@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import invalid, not_found, protocol
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
@@ -47,9 +47,9 @@ class WikiPageInfoOperation(ReadOnly):
         """
         found, name = self._read(), self._options.named
         if found is None or found.status != "current":
-            raise ToolchainError("not_found", f"{name} does not exist, or is not visible")
+            raise not_found(f"{name} does not exist, or is not visible")
         if found.body is None:
-            raise ToolchainError("protocol", f"reading {name}: the server does not send the body")
+            raise protocol(f"reading {name}: the server does not send the body")
         return {**found.shown(), "parent_id": found.parent, "body": found.body}
 
     def _read(self) -> Page | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import invalid, not_found
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -143,7 +143,7 @@ class RestrictionKind(ItemKind[RestrictionEntry, RestrictedPage]):
             message = (
                 f"there is no page '{title}' in the space {space}, or the account cannot see it"
             )
-            raise ToolchainError("not_found", message)
+            raise not_found(message)
         return page
 
     def foresee(self, item: Item[RestrictionEntry, RestrictedPage]) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
-from ...core.errors import ToolchainError, excerpt, invalid
+from ...core.errors import ToolchainError, conflict, excerpt, invalid, not_found
 from ...core.http.messages import expected, json_or_none, unexpected_body
 from ...core.json_text import as_text, json_objects, member
 from ...core.module.descriptor import Descriptor, reads, writes
@@ -490,15 +490,13 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
             return unchanged({"space": None})
         content = "" if entry.force else self._spaces.content(entry.key, found["home_page"])
         if content:
-            raise ToolchainError(
-                "conflict", f"the space {entry.key} has {content}: set force to delete them with it"
-            )
+            raise conflict(f"the space {entry.key} has {content}: set force to delete them with it")
         return plan(found, None).with_result(space=None)
 
     def _home(self, key: str, title: str) -> str:
         page = self._client.find(f"searching for the page '{title}'", key, title)
         if page is None:
-            raise ToolchainError("not_found", f"home_page: there is no page '{title}' in {key}")
+            raise not_found(f"home_page: there is no page '{title}' in {key}")
         return page.id
 
     def _permissions(self, entry: SpaceEntry, before: Permissions) -> Permissions:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ...core.concurrency import spread
-from ...core.errors import ToolchainError
+from ...core.errors import conflict
 from ...core.json_text import member
 from ...core.progress import Listener, ProgressCounter
 from ..client import PROPERTIES, WikiClient
@@ -113,7 +113,7 @@ class TreeReader:
             found = self._client.find(f"searching for the page '{title}'", self._space, title)
             if found is not None and found.status != "current":
                 message = f"the page '{title}' ({found.id}) in the space {self._space} is archived"
-                raise ToolchainError("conflict", f"{message}: restore or rename it")
+                raise conflict(f"{message}: restore or rename it")
             self._found[title] = None if found is None else self._with_mark(found)
         return self._found[title]
 

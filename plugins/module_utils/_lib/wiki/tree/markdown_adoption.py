@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, conflict, invalid, shorten
 from ...core.line_ends import with_line_ends
 from ..formats.comparison import alike
 from ..formats.document import anchors_of, parse_markdown, target_key, title_of
@@ -74,10 +74,9 @@ class Present:
             return page.title
         if published.get("source") == page.source_digest or saved == page.title:
             return self.title
-        raise ToolchainError(
-            "conflict",
+        raise conflict(
             f"{page.source.place}: the title '{self.title}' was changed here and in the wiki:"
-            " choose one by hand",
+            " choose one by hand"
         )
 
     def base_of(self, page: WantedPage) -> str | None:
@@ -90,10 +89,9 @@ class Present:
             return None
         body = (self.published or {}).get("body")
         if body is None:
-            raise ToolchainError(
-                "conflict",
+            raise conflict(
                 f"{page.source.place} has changed since it was published, and the wiki no longer"
-                " has that version: merge it by hand",
+                " has that version: merge it by hand"
             )
         return str(body)
 
@@ -186,10 +184,8 @@ class MarkdownTree:
         except Conflict as error:
             line = error.line + head.count("\n")
             by = f" by {present.changed_by}" if present.changed_by else ""
-            raise ToolchainError(
-                "conflict",
-                f"{place}:{line}: this block was changed here and in the wiki{by}: merge it by"
-                " hand",
+            raise conflict(
+                f"{place}:{line}: this block was changed here and in the wiki{by}: merge it by hand"
             ) from None
         if present.title != page.title:
             prefix = self.options.title_prefix

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.concurrency import spread
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, conflict, invalid
 from ...core.globs import Patterns
 from ...core.json_text import member
 from ...core.module.sealing import PlannedChange
@@ -251,7 +251,7 @@ class TreePlanner:
                     self._warn(message)
                 else:
                     cure = "keep the commented text, or name the page in allow_orphaned_comments_in"
-                    plan.error = ToolchainError("conflict", f"{message}: {cure}")
+                    plan.error = conflict(f"{message}: {cure}")
             return plan
 
         return tree, spread(self._options.parallel, planned, wanted)
@@ -367,10 +367,9 @@ class TreePlanner:
         owner = "does not belong to this tree"
         if mark is not None and mark.tree is not None:
             owner = f"belongs to the tree of the page {mark.tree} (file {mark.file})"
-        return ToolchainError(
-            "conflict",
+        return conflict(
             f"the page '{title}' ({page.id}) in the space {space} {owner}, and is not changed;"
-            " adopt: true takes over existing pages below the root page",
+            " adopt: true takes over existing pages below the root page"
         )
 
     # -- comparing -----------------------------------------------------------------------------

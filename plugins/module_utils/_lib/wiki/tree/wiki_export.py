@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from ansible.module_utils.common.yaml import yaml_dump
 
 from ...core.concurrency import spread
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, not_found, protocol
 from ...core.json_text import member
 from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
@@ -163,7 +163,7 @@ class WikiExportOperation(ServiceExport):
             found = self._client.find(purpose, tree.space, tree.title)
             if found is None or found.status != "current":
                 message = f"there is no page '{tree.title}' in the space {tree.space}"
-                raise ToolchainError("not_found", f"{message}, or the account cannot see it")
+                raise not_found(f"{message}, or the account cannot see it")
         else:
             page_id = tree.page_id or self._client.home(str(tree.space))
             found = self._client.require(f"reading the page {page_id}", page_id, tree.space)
@@ -171,7 +171,7 @@ class WikiExportOperation(ServiceExport):
             message = (
                 f"the server does not report the space of the page '{found.title}' ({found.id})"
             )
-            raise ToolchainError("protocol", message)
+            raise protocol(message)
         return found
 
     def _tree(self, root: Page, state: ServiceState, *, alone: bool) -> dict[str, Any] | None:
@@ -301,7 +301,7 @@ class WikiExportOperation(ServiceExport):
         try:
             found = self._spaces.read(key)
             if found is None:
-                raise ToolchainError("not_found", "it does not exist, or is not visible")
+                raise not_found("it does not exist, or is not visible")
             typed_options.check(SpaceEntry(key))
         except ToolchainError as error:
             if error.kind not in (*_UNREADABLE, "invalid"):
@@ -430,7 +430,7 @@ def page_file(
     """
     if page.body is None:
         message = f"reading the page '{page.title}' ({page.id}): the server does not send the body"
-        raise ToolchainError("protocol", message)
+        raise protocol(message)
     head: dict[str, Any] = {"title": " ".join(page.title.split())}
     if labels is None:
         state.leave_out("labels", page.title, "the server does not report them")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ...core.concurrency import spread
-from ...core.errors import ToolchainError, invalid, listed, shorten
+from ...core.errors import ToolchainError, conflict, invalid, listed, shorten
 from ...core.finding import Finding, of_row
 from ...core.json_text import member
 from ...core.module.authorship import Author
@@ -74,7 +74,7 @@ class TreeWriter:
                     f"the pages {titles} swap their titles with each other: rename one of them by"
                     " hand"
                 )
-                raise ToolchainError("conflict", reason)
+                raise conflict(reason)
             spread(self._options.parallel, lambda key: self._write(key, pending[key]), ready)
             for key in ready:
                 del pending[key]
@@ -257,8 +257,8 @@ class WikiTreeOperation:
         refused = [index for index, plan in enumerate(state.changed) if plan.error is not None]
         for index in left_out(state.changed, refused):
             waiting = state.changed[index]
-            waiting.error = waiting.error or ToolchainError(
-                "conflict", f"{waiting.path}: depends on a page that is left as it is"
+            waiting.error = waiting.error or conflict(
+                f"{waiting.path}: depends on a page that is left as it is"
             )
             waiting.refused = waiting.changes()
         return self._full_plan(self._restricted(state, refused))
@@ -276,7 +276,7 @@ class WikiTreeOperation:
             if self._options.on_edit == "fail":
                 cure = "take the edit into the file, or set on_edit to overwrite"
                 reason = f"{message}, after the tree wrote it, and is left as it is: {cure}"
-                plan.error = plan.error or ToolchainError("conflict", reason)
+                plan.error = plan.error or conflict(reason)
             elif self._options.on_edit == "warn":
                 self._task.warn(f"{message}, and the task replaces this edit")
         return [plan.edit() for plan in edited]
