@@ -146,6 +146,12 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "fewer than no results": ("jql_search", {"jql": "project = REL", "max_results": -1}, "max"),
     "pages of nothing": ("jql_search", {"jql": "project = REL", "page_size": 0}, "page_size"),
+    "less than no depth": ("ci_job_info", {"job": "slow", "depth": -1}, "depth is -1"),
+    "no version": (
+        "wiki_page",
+        {"page_id": "1002", "body": "", "expected_version": 0},
+        "expected_version is 0",
+    ),
     "no issue": ("tracker_issue_info", {}, "issue"),
     "one issue and several": (
         "tracker_issue_info",

@@ -80,7 +80,7 @@ class CiJobInfoOptions:
     job: JobName | None = None
     build: str | None = None
     tree: str | None = None
-    depth: int | None = None
+    depth: NotNegative | None = None
     all_builds: bool = False
     config: bool = False
     expected_config: Annotated[str | None, Option(private=True)] = None

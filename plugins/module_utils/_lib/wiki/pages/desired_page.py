@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 from ...core.errors import Kind, ToolchainError, conflict, invalid, protocol
 from ...core.files import open_regular
 from ...core.json_text import member
-from ...core.module.typed_options import Option, PathText, Segment
+from ...core.module.typed_options import Option, PathText, Positive, Segment
 from ...core.verification import without_effect
 from ..additions import PageAttachmentOptions
 from ..client import WikiClient
@@ -76,7 +76,7 @@ class PageFields(PageAddress):
     src: PathText | None = None
     section: str | None = None
     must_keep: str | None = None
-    expected_version: int | None = None
+    expected_version: Positive | None = None
     version_comment: Annotated[str | None, Option(empty=True)] = None
     restrictions: RestrictedOperations | None = None
     labels: list[str] | None = None
