@@ -162,6 +162,19 @@ def test_role_accepts_every_option_of_its_module(name: str, module: str) -> None
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_variables_have_the_type_of_their_module_option(role: Path) -> None:
+    variables = {f"{{{{ {name} }}}}": said["type"] for name, said in options_of(role).items()}
+    for task in flat([task for file in role.glob("tasks/*.yml") for task in load(file)]):
+        for action in task.keys() - {"delivery.toolchain.bookkeeping"}:
+            if not action.startswith("delivery.toolchain."):
+                continue
+            known = test_slips.options_of(action.rpartition(".")[2])
+            for name, value in task[action].items():
+                if isinstance(value, str) and value in variables:
+                    assert variables[value] == known[name].get("type", "str"), value
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
 def test_tasks_use_only_modules_of_the_collection_and_facts(role: Path) -> None:
     for task in flat([task for file in role.glob("tasks/*.yml") for task in load(file)]):
         actions = [key for key in task if "." in key]
