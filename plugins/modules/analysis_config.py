@@ -172,7 +172,7 @@ options:
     type: list
     elements: dict
     suboptions:
-      project:
+      project: &project
         description: Name of the project.
         type: str
         required: true
@@ -200,10 +200,7 @@ options:
     type: list
     elements: dict
     suboptions:
-      project:
-        description: Name of the project.
-        type: str
-        required: true
+      project: *project
       name:
         description: Name of the view.
         type: str
@@ -229,10 +226,7 @@ options:
     type: list
     elements: dict
     suboptions:
-      project:
-        description: Name of the project.
-        type: str
-        required: true
+      project: *project
       code:
         description: Code of the defect type.
         type: str

@@ -199,9 +199,9 @@ def conflict(message: str) -> ToolchainError:
     return ToolchainError("conflict", message)
 
 
-def not_found(message: str) -> ToolchainError:
+def not_found(message: str, *, status: int | None = None) -> ToolchainError:
     """Return an error for an object that does not exist, or that the account cannot see."""
-    return ToolchainError("not_found", message)
+    return ToolchainError("not_found", message, status=status)
 
 
 def protocol(message: str) -> ToolchainError:

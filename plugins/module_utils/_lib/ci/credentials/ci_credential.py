@@ -11,7 +11,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
-from ...core.errors import ToolchainError, invalid, protocol, quoted
+from ...core.errors import ToolchainError, invalid, not_found, protocol, quoted
 from ...core.files import read_bytes
 from ...core.http.writes import Verify
 from ...core.json_text import as_text, json_objects
@@ -219,9 +219,7 @@ class CredentialStores:
         location = CredentialLocation(folder, "_", "")
         domains = self._domains_of(location, purpose)
         if domains is None:
-            raise ToolchainError(
-                "not_found", f"{purpose}: {_missing_message(location, None)}", status=404
-            )
+            raise not_found(f"{purpose}: {_missing_message(location, None)}", status=404)
         found = []
         for domain in sorted(domains):
             location = CredentialLocation(folder, domain, "")
@@ -246,9 +244,7 @@ class CredentialStores:
         if known is None and location.domain == "_" and "jobs" in (predicted or ()):
             return
         if known is None or location.domain not in known:
-            raise ToolchainError(
-                "not_found", f"{purpose}: {_missing_message(location, known)}", status=404
-            )
+            raise not_found(f"{purpose}: {_missing_message(location, known)}", status=404)
 
     def _domains_of(self, location: CredentialLocation, purpose: str) -> set[str] | None:
         """Return the domain names of a store, or `None` if the store does not exist."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
-from ...core.errors import ToolchainError, conflict, invalid, protocol
+from ...core.errors import ToolchainError, conflict, invalid, not_found, protocol
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -177,9 +177,7 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
         folder.require_spelling(part(shown), purpose)
         predicted = self._task.predictions.get("job", folder.name)
         if "jobs" not in part(predicted if shown is None else shown):
-            raise ToolchainError(
-                "not_found", f"the folder '{folder.name}' does not exist, or is a job", status=404
-            )
+            raise not_found(f"the folder '{folder.name}' does not exist, or is a job", status=404)
 
     def _require_deletable(self, entry: CiViewEntry) -> None:
         """Raise `invalid` for the primary view."""

@@ -447,10 +447,8 @@ def _listed(server: ServerObjects, folder: Job | None) -> list[_ViewLocation]:
         purpose, f"{parent_path}api/json", "primaryView[name],views[name,_class]"
     )
     if response is None:
-        raise ToolchainError(
-            "not_found",
-            f"{purpose}: the folder no longer exists, or the account cannot see it",
-            status=404,
+        raise not_found(
+            f"{purpose}: the folder no longer exists, or the account cannot see it", status=404
         )
     shown = part(response.json())
     if not isinstance(shown.get("views"), list):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
-from ...core.errors import ToolchainError, invalid, protocol
+from ...core.errors import ToolchainError, invalid, not_found, protocol
 from ...core.json_text import as_text, json_objects, member
 from ...core.module.authorship import UNKNOWN, Author
 from ...core.module.descriptor import Descriptor, reads, writes
@@ -93,9 +93,7 @@ class NodeStore:
         tree = f"computer[_class,{_TREE},{_LABELS},monitorData]"
         shown = self._objects.shown(purpose, "computer", tree)
         if shown is None:
-            raise ToolchainError(
-                "not_found", f"{purpose}: the server returned no list of nodes", status=404
-            )
+            raise not_found(f"{purpose}: the server returned no list of nodes", status=404)
         if not isinstance(shown.get("computer"), list):
             raise protocol(f"{purpose}: the response has no list of nodes")
         found = []
@@ -337,10 +335,8 @@ class Nodes(ItemKind[CiNodeEntry, _Node]):
     def _creation(self, item: Item[CiNodeEntry, _Node]) -> Plan:
         entry, name, config = item.entry, item.name, self._configs[item.name]
         if name == BUILT_IN:
-            raise ToolchainError(
-                "not_found",
-                "the built-in node does not exist, or the account cannot see it",
-                status=404,
+            raise not_found(
+                "the built-in node does not exist, or the account cannot see it", status=404
             )
         if entry.remote_root is None and config is None:
             raise invalid(f"the node '{name}' is new: set remote_root, config or src")

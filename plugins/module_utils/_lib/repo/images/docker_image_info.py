@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...core.concurrency import bounded
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, not_found
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Positive
@@ -61,7 +61,7 @@ class DockerImageInfoOperation(ReadOnly):
             message = (
                 f"there is no image '{image.name}' in '{image.repo}', or the account cannot see it"
             )
-            raise ToolchainError("not_found", message, status=404)
+            raise not_found(message, status=404)
         named = found if image.tag is None else [tag for tag in found if tag == image.tag]
         if not (self._attached or image.tag or image.digest):
             named = [tag for tag in found if subject_of(tag) is None]
@@ -69,7 +69,7 @@ class DockerImageInfoOperation(ReadOnly):
             named = registry.with_digest(self._client, image, named)
         missing = image.digest or (image.tag and f"tag '{image.tag}'")
         if missing and not named and found:
-            raise ToolchainError("not_found", f"the image '{image}' has no {missing}", status=404)
+            raise not_found(f"the image '{image}' has no {missing}", status=404)
         return named
 
     def named(self) -> list[dict[str, Any]]:
@@ -87,7 +87,7 @@ class DockerImageInfoOperation(ReadOnly):
             message = (
                 f"there is no container repository '{self._repo}', or the account cannot see it"
             )
-            raise ToolchainError("not_found", message, status=404)
+            raise not_found(message, status=404)
         return list(bounded(self._client.connections, self._described, names))
 
     def _described(self, name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ...core.concurrency import bounded
-from ...core.errors import ToolchainError, conflict, invalid, rejected
+from ...core.errors import ToolchainError, conflict, invalid, not_found, rejected
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.operations.objects import attempt_each, failure_of
@@ -271,7 +271,7 @@ class DockerPromoteOperation:
         """Return the error for tags that are missing in the source and not yet promoted."""
         if self._names is None and not states:
             message = f"promoting '{self._source}': the image does not exist, or has no tags"
-            return ToolchainError("not_found", message, status=404)
+            return not_found(message, status=404)
         missing = [state for state in states if state.source is None and not state.is_done]
         if not missing:
             return None

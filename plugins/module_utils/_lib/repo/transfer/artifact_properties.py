@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import spread
-from ...core.errors import ToolchainError, invalid, rejected
+from ...core.errors import ToolchainError, invalid, not_found, rejected
 from ...core.finding import Finding, of_row
 from ...core.globs import Patterns
 from ...core.module.descriptor import Descriptor, reads, writes
@@ -212,8 +212,7 @@ class ArtifactPropertiesOperation:
         if there is None and listing.is_predicted_folder(self._client, self._repo, self._path):
             return
         if there is None and listing.find(self._client, self._repo, self._path) is None:
-            raise ToolchainError(
-                "not_found",
+            raise not_found(
                 f"reading the properties of '{self._repo}/{self._path}': the server returned 404:"
                 " the item does not exist",
                 status=404,
