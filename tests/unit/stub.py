@@ -7,6 +7,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -121,6 +122,13 @@ class Stub:
         except Exception as error:
             self.errors.append(error)
             raise
+
+    def wait_for(self, count: int) -> None:
+        """Wait for this number of requests, also if the client has already given up."""
+        deadline = time.monotonic() + 30
+        while len(self.seen) < count and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(self.seen) == count
 
     def connected(self) -> int:
         with self._lock:

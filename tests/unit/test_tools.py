@@ -64,7 +64,7 @@ def test_unknown_job_is_reported(folder: Path, capfd: pytest.CaptureFixture[str]
 def test_no_process_of_a_job_survives(folder: Path) -> None:
     assert check.run(["stray"], folder, 1) == 0
     pid = int((folder / "out" / "stray.pid").read_text(encoding="utf-8"))
-    for _attempt in range(100):
+    for _attempt in range(1000):
         if not Path(f"/proc/{pid}").exists():
             return
         time.sleep(0.05)

@@ -116,7 +116,8 @@ TASKS: list[tuple[str, str, dict[str, Any]]] = [
     (
         "late",
         "ci_job_build",
-        {"job": "slow", "wait_timeout": 1, "trigger": "unless_successful"},
+        # long enough for its first line on a busy machine
+        {"job": "slow", "wait_timeout": 5, "trigger": "unless_successful"},
     ),
     ("term", "ci_build_stop", {"job": "slow", "build": "lastBuild", "method": "term"}),
     ("kill", "ci_build_stop", {"job": "slow", "build": "1", "method": "kill"}),
@@ -126,7 +127,7 @@ TASKS: list[tuple[str, str, dict[str, Any]]] = [
     (
         "stop too late",
         "ci_job_build",
-        {"job": "slow", "wait_timeout": 1, "stop_on_timeout": True},
+        {"job": "slow", "wait_timeout": 5, "stop_on_timeout": True},
     ),
     ("info", "ci_job_info", {"job": "app", "config": True}),
     ("info tree", "ci_job_info", {"job": "app", "tree": "name,builds[number,result]"}),

@@ -761,7 +761,7 @@ def test_import_is_started_once_and_awaited() -> None:
 
 @pytest.mark.parametrize(("state", "warned"), [("Cancelled", True), ("Completed", False)])
 def test_import_with_unknown_result_gives_a_warning(state: str, warned: bool) -> None:
-    options = {"name": "fw", "import_from": SOURCE, **WAIT, "wait_timeout": 0.1}
+    options = {"name": "fw", "import_from": SOURCE, **WAIT, "wait_timeout": 1}
     answers = {"import_status": [lines()], "projects": [PROJECTS], "import_project": [DONE]}
     later = {"import_status": status(state), "projects": lines({"name": "fw"})}
 

@@ -144,7 +144,8 @@ TROUBLE = {
 def _trouble(reply: Reply, method: str, *before: Reply) -> tuple[object, ...]:
     """Return the error for a response that follows successful responses on its connection."""
     with Stub(*before, reply, response=lambda seen: Reply()) as stub:
-        transport = transport_to(stub.url, retries=0, timeout=0.2)
+        # the other responses must be in time on a busy machine, too
+        transport = transport_to(stub.url, retries=0, timeout=1 if reply.hold else 10)
         for _number in before:
             transport.read("reading", "before")
         with pytest.raises(ToolchainError) as caught:

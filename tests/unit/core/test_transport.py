@@ -297,10 +297,10 @@ def test_timeout_is_retried_only_for_reads() -> None:
         error = fails(transport.read, "reading x", "x")
         assert (error.kind, error.outcome_unknown) == ("timeout", False)
         assert str(error) == f"reading x: no response within 0.1 s ({stub.url}/x)"
-        assert len(stub.seen) == 2
+        stub.wait_for(2)
         error = fails(transport.write, "writing x", "PUT", "x")
         assert (error.kind, error.outcome_unknown) == ("timeout", True)
-        assert len(stub.seen) == 3
+        stub.wait_for(3)
 
 
 @pytest.mark.parametrize("reads", [True, False])

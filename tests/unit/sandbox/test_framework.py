@@ -350,7 +350,7 @@ def test_delayed_response_follows_the_completed_write(
     url = sandbox.urls["repo"] + FILE
     sandbox.fault(service="repo", method="PUT", late=1)
     with pytest.raises(requests.Timeout):
-        session.put(url, data=b"x", timeout=0.2)
+        session.put(url, data=b"x", timeout=(10, 0.2))
     assert session.get(url).content == b"x"
 
 
@@ -476,7 +476,7 @@ def test_reset_prepares_the_next_test(sandbox: Sandbox, session: requests.Sessio
 
 def test_reset_discards_pending_requests(sandbox: Sandbox, session: requests.Session) -> None:
     url = sandbox.urls["repo"] + FILE
-    sandbox.fault(service="repo", delay=0.3)
+    sandbox.fault(service="repo", delay=3)
     with ThreadPoolExecutor(1) as pool:
         late = pool.submit(session.put, url, data=b"a", timeout=20)
         for _attempt in range(1000):
