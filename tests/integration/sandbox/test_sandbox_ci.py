@@ -645,7 +645,8 @@ def test_script_in_check_mode_is_not_logged_as_a_write(
 def test_safe_restart_shows_all_phases(
     sandbox: Sandbox, url: str, session: requests.Session, password_session: requests.Session
 ) -> None:
-    sandbox.settings("ci", restart_boot_seconds=1.0)
+    phases = ("down", "refused", "without_users", "boot")
+    sandbox.settings("ci", **{f"restart_{phase}_seconds": 1.0 for phase in phases})
     before = _get(session, f"{url}/login").headers["X-Jenkins-Session"]
     issued = _get(password_session, f"{url}/crumbIssuer/api/json").json()
     form = _get(session, f"{url}/safeRestart")

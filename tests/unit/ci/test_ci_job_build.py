@@ -580,7 +580,7 @@ def test_unresponsive_server_does_not_extend_the_timeout() -> None:
             return Reply(hold=True) if "queue/item" in seen.path else super().__call__(seen)
 
     with Stub(response=Silent()) as stub:
-        played = Played(stub, {"wait_timeout": 0.3, "poll_interval": 0.1}, settings={"retries": 9})
+        played = Played(stub, {"wait_timeout": 1.5, "poll_interval": 0.1}, settings={"retries": 9})
         options = options_of(job_build.CiJobBuildOptions, **{**OPTIONS, **played.options})
         with pytest.raises(ToolchainError) as caught:
             played.run(lambda task: job_build.CiJobBuildOperation(task, options))
