@@ -44,6 +44,17 @@ def test_view_is_created_updated_and_deleted(ci: Ci, place: dict[str, Any]) -> N
     assert ci.lives(name="V", state="absent", **place)["changed"]
 
 
+@pytest.mark.parametrize("place", [{}, {"folder": "delivery"}])
+def test_jobs_that_do_not_exist_are_a_warning(ci: Ci, place: dict[str, Any]) -> None:
+    given = {"name": "V", "jobs": ["TOOLCHAIN" if place else "No-parameters", "typo"], **place}
+    for check in (True, False):
+        ci.run(check=check, **given)
+        (warning,) = ci.warnings
+        assert "jobs: 'typo' does not exist, or the account cannot see it" in warning
+    ci.run(**given)
+    assert ci.warnings == []
+
+
 def test_complete_configuration_is_compared(ci: Ci) -> None:
     assert ci.lives(name="Whole", config=CONFIG)["view"]["jobs"] == ["a", "b"]
     assert ci.lives(name="Whole", config=CONFIG.replace(">true<", ">false<"))["changed"]

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
 from ...core.errors import ToolchainError, conflict, invalid, not_found, protocol
+from ...core.json_text import as_text, json_objects, member
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -110,6 +111,8 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
         if live is None:
             wanted = wanted or _fields(_new_view())
         found = plan(None if live is None else _fields(live), wanted, _COMPARISONS)
+        if found.changed:
+            self._warn_of_missing(item, {*found.after.get("jobs", ())})
         return found.with_result(view=self._returned(entry, found.after))
 
     def write(self, item: Item[CiViewEntry, XmlElement]) -> None:
@@ -178,6 +181,27 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
         predicted = self._task.predictions.get("job", folder.name)
         if "jobs" not in part(predicted if shown is None else shown):
             raise not_found(f"the folder '{folder.name}' does not exist, or is a job", status=404)
+
+    def _warn_of_missing(self, item: Item[CiViewEntry, XmlElement], names: set[str]) -> None:
+        """Warn of jobs that do not exist: the server stores any name, and shows nothing for it.
+
+        Jobs in inner folders are not checked.
+        """
+        folder = self._folder(item.entry)
+        prefix, place = ("", "") if folder is None else (f"{folder.name}/", folder.path)
+        get = self._task.predictions.get
+        new = {name for name in names if "/" not in name and not get("job", prefix + name)}
+        purpose = f"reading the jobs for {self.title(item)}"
+        shown = self._objects.shown(purpose, place, "jobs[name]") if new else None
+        known = {
+            as_text(member(job, "name")).casefold() for job in json_objects(part(shown).get("jobs"))
+        }
+        missing = sorted(name for name in new if name.casefold() not in known)
+        for name in missing if shown is not None else ():
+            self._task.warn(
+                f"{self.title(item)}: jobs: '{name}' does not exist, or the account cannot see it,"
+                " so the view shows nothing for it"
+            )
 
     def _require_deletable(self, entry: CiViewEntry) -> None:
         """Raise `invalid` for the primary view."""
