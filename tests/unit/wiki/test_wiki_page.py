@@ -640,6 +640,22 @@ def test_refused_save_of_what_another_run_has_saved_is_unchanged(
     assert shown["version"] == 4
 
 
+@pytest.mark.parametrize("message", ["Version must be incremented on update.", ""])
+def test_version_conflict_that_the_page_does_not_show_is_retried(
+    stub: Stub, wiki: Wiki, message: str
+) -> None:
+    body: Any = {"message": message} if message else ""
+    wiki.puts = [lambda wiki: Reply(409, body)]
+    options: dict[str, Any] = {"page_id": "7", "body": "<p>new</p>"}
+    assert Run(stub, **options).fails().kind == "conflict"
+    wiki.puts = [lambda wiki: Reply(409, body)]
+    _plan, result = Run(stub, on_conflict="retry", **options)()
+    assert result["page"]["version"] == wiki.pages["7"]["version"] == 4
+    wiki.puts = [lambda wiki: Reply(409, body)] * 9
+    options["body"] = "<p>newer</p>"
+    assert Run(stub, on_conflict="retry", **options).fails().kind == "conflict"
+
+
 def test_expected_version_disables_merging(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: wiki.edit(title="Theirs")]
     options: dict[str, Any] = {"on_conflict": "retry", "expected_version": 3}

@@ -271,6 +271,7 @@ _FIRST_PAUSE = 0.2  # seconds, doubled each time
 _LOCK = re.compile(
     r"[a-z]Lock|(?i:\b(dead)?lock|optimisticlock|stale(object|state)|roll(ed)?.?back|unreconciled)"
 )
+_OTHER_VERSION = re.compile(r"version must be incremented", re.I)
 _TITLE_IN_USE = re.compile(r"title already exists|already exists with the (same )?title", re.I)
 
 
@@ -407,7 +408,8 @@ class PageWriter:
         """Read the page after a failed save. Raises an error if the save cannot be repeated.
 
         It is repeated after a temporary lock in the server. If another user has saved the page,
-        it is only repeated with `retry`, and if that user left the body unchanged.
+        it is only repeated with `retry`, and if that user left the body unchanged. That includes a
+        save that the page does not show yet.
         """
         if error.kind == "not_found":
             reason = "the page has been deleted meanwhile, or the account may read but not edit it"
@@ -428,6 +430,8 @@ class PageWriter:
             reported = error.verified_undone or not error.outcome_unknown
             if reported and error.status is not None and _LOCK.search(error.detail or ""):
                 return now
+            if self._retry and error.status == 409 and _is_other_version(error):
+                return now  # the read may be behind the server
             if error.outcome_unknown or error.kind == "server":
                 reason = f"the page still has version {now.version}, and the save was not repeated"
                 raise _copied(error, error.kind, reason) from None
@@ -449,6 +453,11 @@ class PageWriter:
         with that. Or another host has saved the same content at the same time.
         """
         return now.version == page.version + 1 and self._desired.is_met_by(now)
+
+
+def _is_other_version(error: ToolchainError) -> bool:
+    """Return whether the server reports another version of the page, or no reason at all."""
+    return not error.detail or _OTHER_VERSION.search(error.detail) is not None
 
 
 def trash(client: WikiClient, purpose: str, page: Page) -> None:
