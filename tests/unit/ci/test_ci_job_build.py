@@ -219,6 +219,21 @@ def test_lost_response_is_resolved_by_the_builds(reply: Reply) -> None:
     assert len(played.posts) == 1
 
 
+def test_build_that_is_just_starting_is_not_triggered_again() -> None:
+    before = build(6, values={"VERSION": "1"}, user="builder")
+    own = build(7, values={"VERSION": "1"}, user="builder")
+    first = {"builds": [before], "nextBuildNumber": 7, "inQueue": False}
+    starts = {**first, "nextBuildNumber": 8}
+    reply = Reply(503, headers={"Retry-After": "0"})
+    ci = Ci(trigger=reply, jobs=[first, starts, {**starts, "builds": [own, before]}])
+    for state in ci.jobs:
+        state["property"] = [{"parameterDefinitions": [VERSION]}]
+    with Stub(response=ci) as stub:
+        played = Played(stub, {"parameters": {"VERSION": "1"}}, settings={"retries": 2})
+        assert played.run()["build"]["number"] == 7
+    assert len(played.posts) == 1
+
+
 def test_lost_response_is_resolved_by_the_queue() -> None:
     item = {"id": 14, "actions": parameters({"VERSION": "1"})}
     ci = Ci(trigger=CUT, after={"queueItem": item, "inQueue": True}).defines(VERSION)

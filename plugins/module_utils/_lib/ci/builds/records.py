@@ -288,7 +288,7 @@ def find_build(
     patience: float | None = None,
 ) -> tuple[TriggeredBuild | None, bool]:
     """Search the builds of a job, oldest first, and then its queue items. Return the first that
-    matches or `None`, and whether the server responded.
+    matches or `None`, and whether the server responded with all builds from `since` on.
 
     :param matches: returns whether a build or queue item is the wanted one, from its JSON and the
         state of the job
@@ -308,7 +308,9 @@ def find_build(
                 return found, True
     except ToolchainError:
         return None, False
-    return None, True
+    # server fact [ci-8]: a starting build is for a moment neither in the queue nor listed
+    newest = max([since - 1, *(int(build["number"]) for build in state.builds)])
+    return None, not since or state.next_number <= newest + 1
 
 
 def session_of(response: Response) -> str:

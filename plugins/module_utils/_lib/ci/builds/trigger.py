@@ -224,7 +224,7 @@ class Trigger:
 
     def find(self, seconds: float | None = None) -> tuple[TriggeredBuild | None, bool]:
         """Search once by parameters, cause and time for a build that no other trigger has claimed.
-        Return it or `None`, and whether the server responded.
+        Return it or `None`, and whether the server responded with all new builds.
 
         :param seconds: timeout of the request
         """
