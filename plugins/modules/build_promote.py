@@ -58,7 +58,7 @@ options:
     description: User of the CI server that requests the promotion.
     type: str
   source_repo:
-    description: Promote only files from this repository. Requires O(target_repo).
+    description: Promote only files from this repository.
     type: str
   target_repo:
     description: Repository to which the files are promoted. A virtual repository resolves to its default deployment repository.
@@ -72,11 +72,11 @@ options:
     type: bool
     default: true
   dependencies:
-    description: Whether to promote the dependencies of the build. Requires O(target_repo).
+    description: Whether to promote the dependencies of the build.
     type: bool
     default: false
   scopes:
-    description: Promote only dependencies of these scopes. Requires O(dependencies=true).
+    description: Promote only dependencies of these scopes.
     type: list
     elements: str
   properties:

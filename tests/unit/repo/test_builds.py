@@ -616,9 +616,7 @@ def test_rejection_of_unusual_shape_is_an_error(server: Server) -> None:
 )
 def test_rejection_for_missing_files_says_what_to_do(server: Server, reply: Reply) -> None:
     server.on[RECORD], server.on[PROMOTE] = record(), reply
-    server.on["GET /api/repositories/rel"] = LOCAL
-    given = options(status="released", source_repo="stage", target_repo="rel")
-    error = server.fails(BuildPromoteOperation, given)
+    error = server.fails(BuildPromoteOperation, options(status="released", source_repo="stage"))
     assert "Unable to find artifacts of build 'app' #7" in error.message
     assert "no items of 'stage' with these digests" in error.message
     assert "run build_publish" in error.message
@@ -802,10 +800,6 @@ def test_server_behind_proxy_is_asked_for_its_version(server: Server, dialect: s
         {"target_repo": "a/b"},
         {"target_repo": ""},
         {"status": "x", "properties": {"a": {"b": "c"}}},
-        # the server would ignore them
-        {"status": "x", "target_repo": "rel", "scopes": ["compile"]},
-        {"status": "x", "dependencies": True},
-        {"status": "x", "source_repo": "stage"},
     ],
 )
 def test_contradictory_options_are_rejected_before_any_request(

@@ -12,7 +12,6 @@ from ...core import address
 from ...core.errors import ToolchainError, conflict, invalid, shorten
 from ...core.http.messages import Response
 from ...core.module.descriptor import Descriptor, writes
-from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, Segment
 from ...core.plan import Action, Plan, unchanged, without_none
@@ -445,10 +444,6 @@ class BuildPromoteOptions(PromotionOptions):
     """The options of `build_promote`."""
 
     constraints: ClassVar[dict[str, Any]] = {"required_one_of": [("status", "target_repo")]}
-    option_rules: ClassVar[tuple[Rule, ...]] = (
-        Rule("source_repo", "dependencies=true", requires="target_repo"),
-        Rule("scopes", requires="dependencies=true"),
-    )
 
     build_name: Segment
     build_number: Segment

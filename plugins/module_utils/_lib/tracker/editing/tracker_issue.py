@@ -403,7 +403,10 @@ class TrackerIssueOperation:
                 " changed; narrow the query, or raise max_issues"
             )
         written = set(self._client.written)
-        plan = lambda issue: _of_found(issue, parts, written)  # noqa: E731
+
+        def plan(issue: Mapping[str, Any]) -> PlannedIssue:
+            return _of_found(issue, parts, written)
+
         return list(first_alone(options.parallel, plan, found))
 
     def _matched(self, parts: WantedParts, match: str) -> PlannedIssue:
