@@ -404,7 +404,7 @@ class TrackerIssueOperation:
             )
         written = set(self._client.written)
 
-        def plan(issue: Mapping[str, Any]) -> PlannedIssue:
+        def plan(issue: TrackerIssue) -> PlannedIssue:
             return _of_found(issue, parts, written)
 
         return list(first_alone(options.parallel, plan, found))
