@@ -124,8 +124,26 @@ def test_changes_of_both_sides_are_merged() -> None:
 
 
 @pytest.mark.parametrize(
+    ("file", "page", "result"),
+    [
+        ("a\n\nx\n\nc\n", "a\n\nx\n\nY\n", "a\n\nx\n\nY\n"),
+        ("a\n\nx\n\nc\n", "Y\n\nx\n\nc\n", "Y\n\nx\n\nc\n"),
+        ("x\n\nb\n\nz\n", "x\n\nY\n\nz\n", "x\n\nY\n\nz\n"),
+        ("a\n\nb\n\nc\n\nn\n", "a\n\nb\n\nc\n\nn\n\nY\n", "a\n\nb\n\nc\n\nn\n\nY\n"),
+        ("a\n\nn\n\nb\n\nc\n", "a\n\nY\n\nn\n\nb\n\nc\n", "a\n\nY\n\nn\n\nb\n\nc\n"),
+        ("a\n\nx\n\nF\n", "a\n\nx\n\nc\n", "a\n\nx\n\nF\n"),
+    ],
+)
+def test_adopted_changes_do_not_conflict_with_later_ones(file: str, page: str, result: str) -> None:
+    base = _page("a\n\nb\n\nc\n")
+    assert _merged(file, _page(page), base) == result
+    assert is_merge(_page(file), base, _page(page), _page(result), None)
+
+
+@pytest.mark.parametrize(
     ("file", "page", "line"),
     [
+        ("x\n\nF\n\nc\n", "<p>x</p><p>Y</p><p>c</p>", 3),
         ("a\n\nX\n\nc\n", "<p>a</p><p>Y</p><p>c</p>", 3),
         ("a\n\nb\n\nX\n\nc\n", "<p>a</p><p>b</p><p>Y</p><p>c</p>", 5),
         ("a\n\nc\n", "<p>a</p><p>Y</p><p>c</p>", 3),

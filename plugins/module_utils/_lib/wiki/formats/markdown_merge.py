@@ -419,30 +419,54 @@ def _wiki_changes(
     :param ids: numbers of the blocks of the file, of the base and of the page
     """
     own, base, page = ids
-    ours = SequenceMatcher(None, base, own, autojunk=False).get_opcodes()
-    theirs = SequenceMatcher(None, base, page, autojunk=False).get_opcodes()
+    ours, theirs = _edits_of(base, own), _edits_of(base, page)
     owners = [at for at, segment in enumerate(segments) for _block in segment.blocks]
     changes: list[tuple[int, int, int, int]] = []
-    for tag, b1, b2, p1, p2 in theirs:
-        if tag == "equal":
+    left = theirs
+    while left:
+        span, grown = left[0][:2], None
+        while span != grown:  # with the edits of both sides that overlap it
+            grown = span
+            spans = [edit[:2] for edit in (*ours, *theirs) if _overlap(edit[:2], span)]
+            span = (min(begin for begin, _end in spans), max(end for _begin, end in spans))
+        (f1, f2), (p1, p2) = _counterpart(ours, span), _counterpart(theirs, span)
+        left = [edit for edit in left if not _overlap(edit[:2], span)]
+        former = base[span[0] : span[1]]
+        # what both sides made the same is no change any more
+        while f1 < f2 and p1 < p2 and own[f1] == page[p1]:
+            f1, p1, former = f1 + 1, p1 + 1, former[1:]
+        while f1 < f2 and p1 < p2 and own[f2 - 1] == page[p2 - 1]:
+            f2, p2, former = f2 - 1, p2 - 1, former[:-1]
+        if list(page[p1:p2]) in (list(own[f1:f2]), list(former)):
             continue
-        overlaps = [
-            (f1, f2)
-            for kind, c1, c2, f1, f2 in ours
-            # they concern the same blocks, or insert at the same place
-            if kind != "equal" and (b1 == c1 if b1 == b2 and c1 == c2 else c1 < b2 and b1 < c2)
-        ]
-        if overlaps:
-            first, last = overlaps[0][0], overlaps[-1][1]
-            if list(own[first:last]) == list(page[p1:p2]):
-                continue  # both sides made the same change
-            at = owners[min(first, len(owners) - 1)] if owners else 0
+        if list(own[f1:f2]) != list(former):
+            at = owners[min(f1, len(owners) - 1)] if owners else 0
             raise Conflict(segments[at].begin + 1 if segments else 1)
-        shift = sum(
-            (f2 - f1) - (c2 - c1) for kind, c1, c2, f1, f2 in ours if kind != "equal" and c2 <= b1
-        )
-        changes.append(_whole(owners, b1 + shift, b2 + shift, p1, p2))
+        changes.append(_whole(owners, f1, f2, p1, p2))
     return changes
+
+
+def _edits_of(base: Sequence[int], changed: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Return the begin and end of each edit in the base, and the number of blocks that it adds."""
+    matcher = SequenceMatcher(None, base, changed, autojunk=False)
+    return [
+        (b1, b2, (c2 - c1) - (b2 - b1))
+        for tag, b1, b2, c1, c2 in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Return whether edits concern the same blocks, or insert at the same place."""
+    (a1, a2), (b1, b2) = one, other
+    return a1 == b1 if a1 == a2 and b1 == b2 else a1 < b2 and b1 < a2
+
+
+def _counterpart(edits: Sequence[tuple[int, int, int]], span: tuple[int, int]) -> tuple[int, int]:
+    """Return the begin and end that a span of the base has after the edits."""
+    inside = sum(more for b1, b2, more in edits if _overlap((b1, b2), span))
+    before = sum(more for b1, b2, more in edits if b2 <= span[0] and not _overlap((b1, b2), span))
+    return span[0] + before, span[1] + before + inside
 
 
 def is_merge(own: str, base: str, page: str, new: str, space: str | None) -> bool:
