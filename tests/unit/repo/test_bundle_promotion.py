@@ -135,7 +135,9 @@ def test_repositories_are_compared_as_a_set(
     Lifecycle(server, row(7))
     server.on[f"{DETAILS}/7"] = Reply(body={"included_repository_keys": there})
     given = promotion(included_repositories=["a", "b"])
-    assert server.run(ReleaseBundlePromoteOperation, given, check=True)[0].changed is changed
+    plan, values = server.run(ReleaseBundlePromoteOperation, given, check=True)
+    assert plan.changed is changed
+    assert values["promotion"]["included_repositories"] == ["a", "b"]
     assert not server.run(ReleaseBundlePromoteOperation, promotion(), check=True)[0].changed
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError
@@ -173,7 +173,7 @@ class ReleaseBundlePromoteOperation:
         known = [promotion.millis for promotion in found]
         newest = max(found, key=lambda promotion: promotion.millis, default=None)
         if newest is not None and newest.is_active and self._has_wanted_repositories(newest):
-            result = {"promotion": newest.as_dict()}
+            result = {"promotion": self._shown(newest)}
             return Plan({}, {}, result=result, waits=newest.progress.running, data=known)
         self._bundle.require_completed()
         return self._planned(newest).with_data(known)
@@ -208,6 +208,11 @@ class ReleaseBundlePromoteOperation:
                 (options.excluded_repositories, excluded),
             )
         )
+
+    def _shown(self, promotion: BundlePromotion) -> dict[str, Any]:
+        """Return the return value `promotion` of one that has the wanted repositories."""
+        included = promotion.included or self._options.included_repositories
+        return replace(promotion, included=included).as_dict()
 
     def _planned(self, newest: BundlePromotion | None) -> Plan:
         """Return the plan for a new promotion. Raises `not_found` for an unknown repository."""
@@ -303,11 +308,7 @@ class ReleaseBundlePromoteOperation:
                 )
         for promotion in read_promotions(self._bundle):
             if promotion.millis == number:
-                included = self._options.included_repositories
-                return {
-                    **promotion.as_dict(),
-                    "included_repositories": promotion.included or included or [],
-                }
+                return self._shown(promotion)
         raise ToolchainError(
             "failed", f"{self._doing}: the server no longer has a record of the promotion"
         )
