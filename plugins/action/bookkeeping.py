@@ -33,4 +33,4 @@ class ActionModule(ActionBase):
             # up to ansible-core 2.18, an exception would be displayed with its traceback
             failed = {"failed": True, "msg": str(error), "report": error.report}
             failed = {"changed": False, **error.values, **failed}
-            return {**failed, "error": {"kind": error.kind}} if error.kind else failed
+            return {**failed, "error": {"kind": error.kind}}

@@ -44,7 +44,7 @@ def perform(step: str, run: Run, values: Mapping[str, Any]) -> Result:
         prefix = getattr(error, "prefix", "")
         message = printable(f"{prefix}{error}".rstrip("."), LONGEST)
         values = error.result if isinstance(error, ToolchainError) else {}
-        raise StepError(f"{message}.", kind=getattr(error, "kind", ""), values=values) from None
+        raise StepError(f"{message}.", kind=error.kind, values=values) from None
 
 
 def execute(

@@ -38,7 +38,6 @@ Key = dict[str, Any]
 class DesiredStateError(SentenceError):
     """The folder cannot be read or violates the schemas. The message contains all errors."""
 
-    kind = "invalid"
     prefix = "Cannot use the desired state: "
 
 

@@ -12,8 +12,7 @@ class SentenceError(Exception):
     """The message is a sentence, or with `prefix` becomes one."""
 
     prefix: ClassVar[str] = ""
-    #: Kind of the error in a result, "" for none.
-    kind: ClassVar[str] = ""
+    kind: ClassVar[str] = "invalid"
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:

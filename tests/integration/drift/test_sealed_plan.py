@@ -163,6 +163,8 @@ def test_unchanged_server_accepts_the_complete_plan_once(
     reported = " ".join(again.output.split())
     assert "conflict: the servers differ from the sealed plan, and nothing was written" in reported
     assert "gone: version REL/8.1" in reported
+    refused = again.event("Check that the servers have not changed").result
+    assert refused["error"] == {"kind": "conflict"}
     assert _writes(again) == []
 
 

@@ -53,11 +53,11 @@ def compare(run: Run) -> Result:
     found = found_so_far()
     unread = sealed.failed_comparison(found)
     if unread:
-        raise StepError(unread, {"is_known": True})
+        raise StepError(unread, {"is_known": True}, kind="failed")
     plans, _approved = _plans(run)
     differences = plans.differences(found, run.hosts)
     if differences and run.value("enforce_plan_rest", "fail") == "fail":
-        raise StepError(sealed.conflict(differences, found))
+        raise StepError(sealed.conflict(differences, found), kind="conflict")
     return {"left_out": differences, "report": {"restart": True}}
 
 

@@ -31,7 +31,7 @@ class StepError(Exception):
     """A step fails. The message is a sentence.
 
     :param report: value of the key `report` of the result
-    :param kind: kind of the error, "" if the step has no kinds
+    :param kind: kind of the error
     :param values: more values of the result
     """
 
@@ -39,7 +39,7 @@ class StepError(Exception):
         self,
         message: str,
         report: Mapping[str, Any] | None = None,
-        kind: str = "",
+        kind: str = "invalid",
         values: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
