@@ -77,7 +77,7 @@ options:
       - Other fields, by name or ID. Unknown and ambiguous names are rejected.
       - A string is converted to the type of the field, such as a number, or the option, version or account of that name. A mapping or list
         is sent unchanged. V(null) clears a field.
-      - The field of a sprint takes the ID of the sprint. C(parent) takes the key of an issue. A time needs an offset, such as
+      - The field of a sprint takes the ID of the sprint. A time needs an offset, such as
         V(2026-01-05T09:00:00+01:00). A cascading select takes a mapping with C(value) and C(child). C(timetracking) takes a mapping with
         C(originalEstimate) and C(remainingEstimate), such as V(2d 4h).
       - A string for a list of components, versions, accounts or choices has an entry in each line. Other strings are also split at their commas.
@@ -122,6 +122,9 @@ options:
     type: str
   priority:
     description: Name of the priority.
+    type: str
+  parent:
+    description: Key of the parent, such as the epic. To remove it, set C(parent) in O(fields) to null.
     type: str
   status:
     description:

@@ -26,6 +26,7 @@ options:
     description: Keys or IDs of several issues. Duplicates are read once.
     type: list
     elements: str
+    aliases: [keys]
   fields:
     description:
       - Fields to return, such as V(summary), V(*navigable) or V(-comment). The default is all fields.

@@ -184,6 +184,14 @@ def test_estimates_are_compared_as_text_if_the_hours_of_a_day_are_not_known() ->
     assert len(tracker.changes(timetracking="16h")) == 1
 
 
+def test_parent_is_an_option_too() -> None:
+    tracker = Tracker(parent={"key": "A-2"})
+    options = TrackerIssueOptions(issue="A-1", parent="A-3")
+    with Stub(response=tracker) as stub:
+        Run(stub, TrackerIssueOperation, options, read_only=False)()
+    assert tracker.written == [{"fields": {"parent": {"key": "A-3"}}}]
+
+
 def test_parent_is_removed_with_its_verb() -> None:
     tracker = Tracker(parent={"key": "A-2"})
     tracker.run(parent=None)

@@ -24,6 +24,7 @@ _MANAGED = (
     "add",
     "assignee",
     "priority",
+    "parent",
     "status",
     "remove",
     "comment",
@@ -141,6 +142,7 @@ class IssueOptions:
     remove: IssueRemovals | None = None
     assignee: Annotated[str | None, Option(empty=True)] = None
     priority: str | None = None
+    parent: Segment | None = None
     status: str | None = None
     transition: str | None = None
     transition_fields: JsonValues | None = None

@@ -146,6 +146,8 @@ class WantedParts:
             yield WantedField("description", "description", text, comparison=comparison)
         if options.priority is not None:
             yield WantedField("priority", "priority", {"name": options.priority.strip()})
+        if options.parent is not None:
+            yield self._field(PARENT, PARENT, options.parent)
         if options.assignee is not None:
             yield self._assignee(options.assignee.strip())
         for name, (number, named) in _LISTS.items():
@@ -177,18 +179,20 @@ class WantedParts:
 
     def _named(self, option: str, values: Mapping[str, Any]) -> Iterator[WantedField]:
         for name, value in values.items():
-            place = f"{option}.{name}"
-            kind = self._names.find(str(name), place)
-            accounts = self.site.accounts if self.site.cloud else None
-            wanted = sent(value, kind.schema, Place(place), accounts, self._texts)
-            if kind.id in _CHECKS:
-                _CHECKS[kind.id](place, wanted)
-            comparison = comparison_of(kind.schema, self.site)
-            if is_long_text(kind.schema) and not isinstance(value, Mapping):
-                comparison = self._comparison(wanted)
-            key = issue_key(wanted) if kind.schema.get("type") == "issuelink" else ""
-            check = partial(self.site.named, key) if key else None
-            yield WantedField(kind.id, str(name), wanted, check=check, comparison=comparison)
+            yield self._field(f"{option}.{name}", str(name), value)
+
+    def _field(self, place: str, name: str, value: Any) -> WantedField:
+        kind = self._names.find(name, place)
+        accounts = self.site.accounts if self.site.cloud else None
+        wanted = sent(value, kind.schema, Place(place), accounts, self._texts)
+        if kind.id in _CHECKS:
+            _CHECKS[kind.id](place, wanted)
+        comparison = comparison_of(kind.schema, self.site)
+        if is_long_text(kind.schema) and not isinstance(value, Mapping):
+            comparison = self._comparison(wanted)
+        key = issue_key(wanted) if kind.schema.get("type") == "issuelink" else ""
+        check = partial(self.site.named, key) if key else None
+        return WantedField(kind.id, name, wanted, check=check, comparison=comparison)
 
 
 def _listed(source: Any, name: str, *, named: bool) -> list[Any]:

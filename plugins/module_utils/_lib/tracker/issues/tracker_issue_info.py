@@ -38,7 +38,7 @@ class TrackerIssueInfoOptions:
     """Options of `tracker_issue_info`."""
 
     issue: Segment | None = None
-    issues: Annotated[list[str] | None, Option(segment=True)] = None
+    issues: Annotated[list[str] | None, Option(aliases=("keys",), segment=True)] = None
     fields: list[str] | None = None
     expand: list[str] | None = None
     parallel: Positive = 4
