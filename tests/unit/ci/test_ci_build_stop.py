@@ -150,6 +150,15 @@ def test_unsupported_methods_are_reported(no: Reply) -> None:
     assert error.result["changed"] is False
 
 
+@pytest.mark.parametrize("method", ["term", "kill"])
+def test_unsupported_methods_are_reported_in_check_mode(method: str) -> None:
+    shown = {**build(7, None), "_class": "hudson.model.FreeStyleBuild"}
+    with pytest.raises(ToolchainError) as caught:
+        play(lambda seen: Reply(body=shown), read_only=True, method=method)
+    assert caught.value.kind == "rejected"
+    assert f"does not support {method} for this build" in caught.value.message
+
+
 @pytest.mark.parametrize("ends", [True, False])
 def test_build_without_stronger_methods_gets_the_complete_time(ends: bool) -> None:
     no = Reply(404)

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError
 from ...core.http.transport import Transport
+from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -25,6 +27,8 @@ from .queue_item import METHODS, ItemState, QueueItem, cancel
 
 #: Maximum seconds to wait for the end of the build if the response to the stop request was lost.
 _VERIFY_SECONDS = 5.0
+#: Builds that are certainly no pipeline builds.
+_PLAIN_BUILDS = re.compile(r"hudson\.(model\.FreeStyleBuild|matrix\.Matrix|maven\.Maven)")
 #: Status of a cancellation that coincides with the start of the build.
 _RACE = 500
 
@@ -114,6 +118,8 @@ class _RunningBuild:
         build.take_build(shown, response)
         if build.over or records.is_idle(shown):
             return unchanged(self._values(build))
+        if self._options.method != "stop" and _PLAIN_BUILDS.match(as_text(shown.get("_class"))):
+            raise self._unsupported(build, self._options.method)
         state = {"job": self._job.name, "build": shown["number"]}
         before, after = {**state, "running": True}, {**state, "running": False}
         return Plan(before, after, "run", result=self._values(build), data=build)
@@ -136,16 +142,7 @@ class _RunningBuild:
             )
             any_supported = any_supported or supported
             if method == last and not any_supported:
-                # server fact [ci-10]: only pipeline builds support `term` and `kill`
-                raise ToolchainError(
-                    "rejected",
-                    f"{self._purpose}: the server does not support {method} for this build. The"
-                    " build is not a pipeline build, or it no longer exists",
-                    status=404,
-                    method="POST",
-                    url=build.url,
-                    result={"changed": False, **self._values(build)},
-                )
+                raise self._unsupported(build, method, status=404)
             if not options.wait:
                 build.step()
                 return self._values(build)
@@ -162,6 +159,23 @@ class _RunningBuild:
             f" ({options.wait_timeout:g} s): {build.url}{hint}",
             url=build.url,
             result={"changed": True, **self._values(build)},
+        )
+
+    def _unsupported(
+        self, build: FollowedBuild, method: str, *, status: int | None = None
+    ) -> ToolchainError:
+        """Return the error for a method that the server does not have for the build.
+
+        Server fact [ci-10]: only pipeline builds support `term` and `kill`.
+        """
+        return ToolchainError(
+            "rejected",
+            f"{self._purpose}: the server does not support {method} for this build. The build is"
+            " not a pipeline build, or it no longer exists",
+            status=status,
+            method="POST",
+            url=build.url,
+            result={"changed": False, **self._values(build)},
         )
 
     def _ends_within(self, build: FollowedBuild, seconds: float) -> bool:
