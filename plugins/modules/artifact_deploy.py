@@ -77,6 +77,7 @@ options:
     description:
       - O(src) is an archive (zip, tar.gz, tgz, tar) that the server extracts below O(path), completely or not at all.
       - The archive is sent only if an entry is missing. Afterwards, the task verifies that the entries exist.
+      - In the dialect V(generic), which accepts no tar without compression, the task sends a compressed copy.
     type: bool
     default: false
   properties:

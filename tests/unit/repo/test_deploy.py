@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -766,6 +768,22 @@ def test_archive_is_deployed_once(server: Server, archive: Path, dialect: str, t
     plan, values = server.run(ArtifactDeployOperation, wanted)
     assert not plan.changed
     assert {action for _ignored, action in actions(values)} == {"unchanged"}
+
+
+def test_generic_server_gets_a_tar_file_with_compression(server: Server, tmp_path: Path) -> None:
+    server.dialect, archive = "generic", tmp_path / "docs.tar"
+    with tarfile.open(archive, "w") as tar:
+        for name, text in (("index.html", "index"), ("img/logo.svg", "logo")):
+            (tmp_path / text).write_text(text)
+            tar.add(tmp_path / text, name)
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on[DOCS] = [Reply(404), listed(("index.html", "index"), ("img/logo.svg", "logo"))]
+    server.on["PUT /r/docs/"] = Reply(200)
+    wanted = options(path="docs", src=str(archive), explode=True)
+    _plan, values = server.run(ArtifactDeployOperation, wanted)
+    [sent] = [seen for seen in server.stub.seen if seen.method == "PUT"]
+    assert gzip.decompress(sent.body) == archive.read_bytes()
+    assert values["uploaded_bytes"] == len(sent.body)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import gzip
 import os
-from collections.abc import Mapping, Sequence
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -348,13 +352,23 @@ class Uploader:
         """Send an archive that the server expands below a folder; return the number of sent bytes.
 
         The server expands all files or none. Server fact [C1.5, repo-21]: if the path ends with a
-        slash, Artifactory only creates a folder.
+        slash, Artifactory only creates a folder. The written interface accepts no tar file without
+        compression [repo-0].
 
         :param entries: the files in the archive
         :raises ToolchainError: `failed` if files are missing afterwards
         """
-        by_name = self.client.dialect.archive_by_name
-        name, size = os.path.basename(archive.path), os.path.getsize(archive.path)
+        by_name, name = self.client.dialect.archive_by_name, os.path.basename(archive.path)
+        is_plain = not by_name and name.lower().endswith(".tar")
+        with _compressed(archive) if is_plain else nullcontext(archive) as sent:
+            self._expand(sent, name, folder, entries)
+            return os.path.getsize(sent.path)
+
+    def _expand(
+        self, archive: LocalFile, name: str, folder: str, entries: Sequence[WantedFile]
+    ) -> None:
+        """Send an archive with this name, and verify its entries."""
+        by_name, size = self.client.dialect.archive_by_name, os.path.getsize(archive.path)
         path = f"{folder}/{name}" if by_name else folder
         purpose = f"expanding '{name}' below '{self.repo}/{folder}'"
 
@@ -384,7 +398,6 @@ class Uploader:
             )
             error.detail = text or None
             raise error
-        return size
 
     def _verdicts(self, entries: Sequence[WantedFile]) -> dict[str, bool | None]:
         """Return whether each file is stored with its content, by path; `None` if unknown."""
@@ -400,3 +413,13 @@ class Uploader:
             stored = found.get(self.renamed.get(entry.path, entry.path))
             verdicts[entry.path] = False if stored is None else stored.holds(entry.digests)
         return verdicts
+
+
+@contextmanager
+def _compressed(archive: LocalFile) -> Iterator[LocalFile]:
+    """Yield a temporary copy of a file that is compressed with gzip."""
+    with tempfile.NamedTemporaryFile() as copy:
+        with archive.open() as source, gzip.open(copy, "wb", compresslevel=1) as target:
+            shutil.copyfileobj(source, target)
+        copy.flush()
+        yield LocalFile(copy.name)
