@@ -326,6 +326,9 @@ def test_password_is_sent_only_on_creation_and_on_request(server: Server) -> Non
     assert "password" not in values["repository"]
     manager.configs["a"]["password"] = "AM.encrypted"
     assert not server.run(Operation, given)[0].changed
+    plan, _values = server.run(Operation, {**given, "description": "new"})
+    assert plan.changed
+    assert "AM.encrypted" not in str(plan)
     plan, values = server.run(Operation, {**given, "update_password": "always"})
     assert manager.bodies()[-1] == {"password": "pw-1234"}
     assert [(c.before, c.after) for c in plan.changes] == [("(secret)", "(new secret)")]

@@ -107,10 +107,10 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
         else:
             entry.require_same(config)
             entry.require_class(canonical(str(config["rclass"])))
-            current = {name: as_text(config.get(json)) for name, json in _IDENTITY.items()}
-            current |= state_of(config, wanted)
             # the password cannot be compared: it counts as changed if `update_password` is `always`
             wanted.pop("remote_password", None)
+            current = {name: as_text(config.get(json)) for name, json in _IDENTITY.items()}
+            current |= state_of(config, wanted)
             if entry.update_password == "always":
                 current["remote_password"], wanted["remote_password"] = _SECRET, _NEW_SECRET
         project = project_of(config) if entry.project is None else entry.project
