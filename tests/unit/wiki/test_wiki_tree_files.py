@@ -311,6 +311,7 @@ def test_broken_links_become_text_with_a_warning(folder: Folder, link: str) -> N
     assert page.body == "<p>a</p>"
     assert len(folder.warnings) == 1
     assert folder.warnings[0].startswith("x.md:1: the ")
+    assert "broken_links" not in folder.warnings[0]
     assert "does not exist in src" in folder.problems()[0]
 
 

@@ -60,10 +60,13 @@ class FolderLinks:
     """Resolve links to the pages and files of a folder.
 
     :param base: address of the root of the repository, for links to its other files
+    :param warns: whether a link without a target is only a warning
     """
 
-    def __init__(self, folder: SourceFolder, base: str | None = None) -> None:
-        self._folder, self._base = folder, base
+    def __init__(
+        self, folder: SourceFolder, base: str | None = None, *, warns: bool = False
+    ) -> None:
+        self._folder, self._base, self._warns = folder, base, warns
         self._keys = {page.place: key for key, page in folder.pages.items()}
         #: Path of the folder in its Git repository. Empty if it is in none.
         self._prefix, root = "", folder.root
@@ -117,9 +120,10 @@ class FolderLinks:
         return f"{shown}#{fragment}" if fragment else shown
 
     def remedy(self, page: SourceFile, address: str) -> str:
-        """Return the option that helps against a link without a target."""
-        helps = self._base is None and self._in_repository(page, address) is not None
-        return "link_base" if helps else "broken_links to warn"
+        """Return what helps against a link without a target."""
+        if self._base is None and self._in_repository(page, address) is not None:
+            return "correct it, or set link_base"
+        return "correct it" if self._warns else "correct it, or set broken_links to warn"
 
     def _in_repository(self, page: SourceFile, address: str) -> str | None:
         """Return the path in the repository of a file that is not published.
@@ -176,7 +180,7 @@ class PageLinks:
             there = self.folder_links.elsewhere(self.page, address)
             if there is not None:
                 return LinkTarget("address", there)
-            cure = f"correct it, or set {self.folder_links.remedy(self.page, address)}"
+            cure = self.folder_links.remedy(self.page, address)
             self.problem(
                 f"{self.page.place}:{line}: the target of the link '{address}' {_MISSING}: {cure}"
             )
@@ -416,7 +420,8 @@ class WantedPages:
     # -- converting ----------------------------------------------------------------------------
 
     def _converted(self, pages: dict[str, _ReadPage]) -> Iterator[WantedPage]:
-        folder = FolderLinks(self._folder, self._options.link_base)
+        warns = self._options.broken_links == "warn"
+        folder = FolderLinks(self._folder, self._options.link_base, warns=warns)
         titles = {key: page.title for key, page in pages.items()}
         documents = {key: page.document for key, page in pages.items() if page.document}
         targets = {key: pages[key].targets(document) for key, document in documents.items()}
