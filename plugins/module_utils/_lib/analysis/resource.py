@@ -315,7 +315,8 @@ class ResourceKind(ItemKind[Resource, State]):
                 purpose = f"reading {resource.title}"
                 records = [] if prediction is True else self.client.ask(purpose, current.listing)
                 objects = resource.objects(records)
-                if self._task.predictions.is_free(*_place(resource, resource.target)):
+                place = _place(resource, resource.target)
+                if resource.desired is not None and self._task.predictions.is_free(*place):
                     objects = {k: v for k, v in objects.items() if k != resource.target}
                 item.state = resource.find(objects)
 

@@ -572,8 +572,9 @@ class CiJobOperation:
 
     @property
     def _is_free(self) -> bool:
-        """Return whether an earlier task in check mode would delete the job."""
-        return self._task.predictions.is_free("job", self._job.name)
+        """Return whether an earlier task in check mode would delete the job that this one needs."""
+        needed = self._options.state != "absent"
+        return needed and self._task.predictions.is_free("job", self._job.name)
 
     def _require_spelling(self, job: Job) -> None:
         """Raise `conflict` if the server spells the name of a job with other letter case."""

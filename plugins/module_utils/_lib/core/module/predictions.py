@@ -50,7 +50,10 @@ class Predictions:
             self._folder.add(_GONE + kind, *name)
 
     def is_free(self, kind: str, *name: str) -> bool:
-        """Return whether an earlier task would have removed the object with this name."""
+        """Return whether an earlier task would have removed the object with this name.
+
+        Not for another deletion of the object: a role compares deletions before it makes them.
+        """
         return self.get(_GONE + kind, *name) is not None
 
     def follow(self, kind: str, name: str, action: str) -> None:

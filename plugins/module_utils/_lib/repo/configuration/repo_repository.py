@@ -96,9 +96,11 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
         return self._task.predictions.is_free("repository", key.lower())
 
     def compare(self, item: RepositoryItem) -> Plan:
-        entry, config = item.entry, None if self._is_free(item.name) else item.state
+        entry, config = item.entry, item.state
         if entry.state == "absent":
             return self._removal(entry, config)
+        if self._is_free(item.name):
+            config = None
         wanted = _fields(entry)
         if config is None:
             entry.require_creation()
