@@ -22,7 +22,7 @@ FIELDS: dict[str, Any] = {"summary": {}, "labels": {}}
 
 
 class Tracker:
-    """A tracker with an issue, whose search index shows the summary `first` for ever."""
+    """A tracker with an issue. Its search index always shows the summary `first`."""
 
     def __init__(self) -> None:
         self.fields = {"summary": "first"}

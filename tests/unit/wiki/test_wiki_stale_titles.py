@@ -20,7 +20,7 @@ OLD = {"space": "REL", "title": "Notes", "body": "<p>old</p>"}
 
 
 class LateWiki(Wiki):
-    """A wiki whose lookup by title never shows what was written after its start."""
+    """A wiki whose lookup by title never shows a write after its start."""
 
     def __init__(self, *pages: dict[str, Any]) -> None:
         super().__init__(*pages)

@@ -23,11 +23,15 @@ _ENCODED_IN_NAMES = re.compile(r"[/?#\[\]\\]|%(?!23|25|2F|3F|5B|5C|5D)")
 #: Characters that no job name contains, not even the name of a branch.
 _IMPOSSIBLE = re.compile(r"[*^:\x00-\x1f\x7f]")
 
+#: Characters that the server allows in no name, except in that of a branch [ci-5].
+SPECIAL = "?*/\\%!@#$^&|<>[]:;"
+
 #: Characters that no name at the top of the server contains: a branch is below its project.
-_NOT_AT_THE_TOP = re.compile(r"[?*\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]")
+_TOP = SPECIAL.replace("/", "")
+_NOT_AT_THE_TOP = re.compile(rf"[{re.escape(_TOP)}\x00-\x1f\x7f]")
 
 #: What the names of nodes and views cannot contain or be.
-_NOT_IN_NAMES = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
+_NOT_IN_NAMES = re.compile(rf"[{re.escape(SPECIAL)}\x00-\x1f\x7f]|^\s|\s$|^\.{{1,2}}$")
 
 #: Build number, or a permalink such as `lastBuild`.
 _BUILD = re.compile(r"[0-9]+|[A-Za-z][A-Za-z0-9_-]*")
@@ -107,7 +111,7 @@ def require_name(name: str, noun: str) -> None:
     """Raise `invalid` for a name that no node or view can have."""
     if _NOT_IN_NAMES.search(name):
         raise invalid(
-            f"name '{name}' is not a valid {noun} name: write it without ?*/\\%!@#$^&|<>[]:; and"
+            f"name '{name}' is not a valid {noun} name: write it without {SPECIAL} and"
             " control characters, without blanks at its ends, and not as . or .."
         )
 
@@ -122,7 +126,7 @@ def _of_names(names: list[str], option: str) -> Job:
         raise invalid(f"{option} is '{named}': use the full name of the job, without '.' and '..'")
     for level, name in enumerate(names):
         if (_IMPOSSIBLE if level else _NOT_AT_THE_TOP).search(name):
-            characters = "*^:" if level else "?*\\%!@#$^&|<>[]:;"
+            characters = "*^:" if level else _TOP
             raise invalid(
                 f"{option}: '{printable(name)}' cannot be the name of a job: it contains one of"
                 f" {characters} or a control character"

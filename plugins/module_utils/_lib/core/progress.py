@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from .errors import ToolchainError
+
+Found = TypeVar("Found")
 
 _FIRST_PAUSE = 0.5  # seconds
 _GROWTH = 1.5
@@ -60,6 +62,20 @@ class PollInterval:
         soon = left if expected is None or expected <= 0 else max(expected, _FIRST_PAUSE)
         self.sleep(min(self._next, left, soon))
         self._next = min(self._next * _GROWTH, self.interval)
+
+    def until_found(self, running: str, read: Callable[[], Found]) -> Found:
+        """Return the result of `read`, which raises `not_found` while the server does not show a
+        new object yet. After the timeout that error is raised.
+
+        :param running: sentence about the wait
+        """
+        while True:
+            try:
+                return read()
+            except ToolchainError as error:
+                if error.kind != "not_found" or not self.left:
+                    raise
+            self.pause(running)
 
 
 Listener: TypeAlias = Callable[[str], None]

@@ -162,13 +162,7 @@ class QueueItem:
 
         :param polling: time limit for an unknown item
         """
-        while True:
-            try:
-                return self.read()
-            except ToolchainError as error:
-                if error.kind != "not_found" or polling.left <= 0:
-                    raise
-            polling.pause(self.purpose)
+        return polling.until_found(self.purpose, self.read)
 
     def build_number(self, polling: PollInterval) -> int | None:
         """Return the number of the build, or `None` if the item is still waiting.

@@ -309,8 +309,7 @@ def find_build(
     except ToolchainError:
         return None, False
     # server fact [ci-8]: a starting build is for a moment neither in the queue nor listed
-    newest = max([since - 1, *(int(build["number"]) for build in state.builds)])
-    return None, not since or state.next_number <= newest + 1
+    return None, not (state.lacks_newest and 0 < since < state.next_number)
 
 
 def session_of(response: Response) -> str:

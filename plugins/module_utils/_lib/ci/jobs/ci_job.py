@@ -24,7 +24,7 @@ from ...core.plan import Plan, unchanged
 from ...core.verification import not_saved, not_taken, without_effect
 from .. import client
 from ..client import FOLDER, SEES_JOB, ServerObjects, is_computed, part, server_of
-from ..job_address import Job, JobName, job_of
+from ..job_address import SPECIAL, Job, JobName, job_of
 from ..service import SERVICE
 from ..xml_reader import KEPT, UnreadableXml
 from . import configuration, parts_of_others
@@ -38,7 +38,7 @@ _UNKNOWN_CONTENT = "(the server does not show whether it has some)"
 #: `tree` query for the state of a job.
 _STATE = "_class,fullName,name,buildable,disabled,color,builds[number]{0,1},jobs[name]{0,1}"
 # Server fact [ci-5]: names must not contain these characters. The server would strip outer blanks.
-_BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f-\x9f]|^\s|\s$|\.$|^\.{1,2}$")
+_BAD_NAME = re.compile(rf"[{re.escape(SPECIAL)}\x00-\x1f\x7f-\x9f]|^\s|\s$|\.$|^\.{{1,2}}$")
 #: Maximum depth of folders in which copied jobs are saved.
 _DEEPEST = 20
 
@@ -480,7 +480,7 @@ class CiJobOperation:
         if _BAD_NAME.search(self._name):
             raise invalid(
                 f"job: '{shorten(self._job.name)}' cannot be the name of a job: it contains one of"
-                " ?*/\\%!@#$^&|<>[]:; or a control character, has a leading or trailing blank, or"
+                f" {SPECIAL} or a control character, has a leading or trailing blank, or"
                 " ends with a dot"
             )
 

@@ -163,9 +163,10 @@ class Sealing:
         """Return whether a change may contain secrets that nothing recognises, of its options or of
         the server.
         """
+        if not self._private:
+            return False
         given, is_new = _options(part.wanted), part.before in (None, "", {})
-        is_plain = given and is_new and not any(given.get(name) for name in self._private)
-        return bool(self._private) and not is_plain
+        return not (given and is_new) or any(given.get(name) for name in self._private)
 
 
 def _parts(

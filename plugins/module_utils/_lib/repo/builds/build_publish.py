@@ -326,8 +326,13 @@ class BuildPublishOperation:
             if error.status == 403 and self._options.replace:
                 error.with_hint("replacing a record requires the permission to delete")
             raise
-        found = self._awaited(purpose)
-        if found is None:
+        try:
+            # server fact [repo-29]: a new record may appear with a delay
+            polling = PollInterval(_DELAY_SECONDS, 1.0)
+            found = polling.until_found(purpose, self._read_record)
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
             self._task.warn(
                 f"{purpose}: the server accepted the record, but does not return it yet"
             )
@@ -338,19 +343,6 @@ class BuildPublishOperation:
         if lost:
             self._task.warn(f"{purpose}: the server added to the record, which {lost}")
         return found
-
-    def _awaited(self, purpose: str) -> Mapping[str, Any] | None:
-        """Return the new record, which may appear with a delay [repo-29]; `None` if it does not."""
-        polling = PollInterval(_DELAY_SECONDS, 1.0)
-        while True:
-            try:
-                return self._read_record()
-            except ToolchainError as error:
-                if error.kind != "not_found":
-                    raise
-                if not polling.left:
-                    return None
-            polling.pause(purpose)
 
 
 def _publication(options: BuildPublishOptions, values: PublicValues) -> Publication:
